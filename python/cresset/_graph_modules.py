@@ -11,6 +11,7 @@ import weakref
 
 import torch.fx
 
+from . import _frames
 from ._segments import Ref, function_name
 
 
@@ -46,6 +47,7 @@ def serve(segment, backend):
     try:
         run = backend(graph_module, list(segment.examples))
     except Exception as error:
+        _frames.raise_of_handler(error)
         raise BackendError(
             f"backend {name} raised {type(error).__name__}: {error}\nfor the graph of\n{lines}"
         ) from error

@@ -14,7 +14,7 @@ import operator
 import torch
 import torch.nn.functional as F
 
-from . import _C, passes
+from . import _C, _frames, passes
 from ._rows import is_of_numbers
 from ._segments import COMPARE, Ref, is_of_tensors, is_tensor, reads_of
 
@@ -135,7 +135,8 @@ def _compiled(text):
         unit.define(text, "", {"torch": torch, "F": F})
         function = unit.find_function("graph")
         _ = function.graph  # errors of the body come now
-    except RuntimeError:
+    except RuntimeError as error:
+        _frames.raise_of_handler(error)
         return None
     function._keep_exact()
     return function

@@ -153,7 +153,8 @@ class Recorder(Objects, Containers, Calls):
     def slot(self, view, index):
         try:
             object = view.slot(index)
-        except LookupError:
+        except LookupError as error:
+            _frames.raise_of_handler(error)
             return NULL
         return Value(self.emit("LoadSlot", index), object)
 

@@ -7,7 +7,7 @@ import weakref
 
 import torch
 
-from . import _C
+from . import _C, _frames
 from ._recording_values import (
     CONTAINERS,
     DICT_METHODS,
@@ -362,7 +362,8 @@ class Calls:
             return
         try:
             example = object.__new__(kind)
-        except TypeError:
+        except TypeError as error:
+            _frames.raise_of_handler(error)
             raise NoRow(f"an object of {kind.__name__}, which is abstract") from None
         made = NewObject(self.emit("NewObject", self.register(callee)), example)
         init = self.class_attribute(made, "__init__", plainly=True)
@@ -504,7 +505,8 @@ class Calls:
             self.pin(value)
         try:
             made = range(*[value.object for value in arguments])
-        except (TypeError, ValueError):
+        except (TypeError, ValueError) as error:
+            _frames.raise_of_handler(error)
             raise NoRow("a range that raises") from None
         if names or len(made) > MAX_STEPS:
             raise NoRow("a long range")
@@ -517,7 +519,8 @@ class Calls:
         object = value.object
         try:
             object = weakref.ref(object)
-        except TypeError:
+        except TypeError as error:
+            _frames.raise_of_handler(error)
             raise NoRow("a callable that can't be referred to weakly") from None
         self.check("CheckIs", self.register(value), object=object)
         value.fixed = True

@@ -227,7 +227,8 @@ class RealCell(Cell):
                 return Value(recorder.emit("LoadCell", self.value.register), self.value.object.cell_contents)
             cell = self.value.object.__closure__[self.place]
             return Value(recorder.emit("LoadFree", recorder.register(self.value), self.place), cell.cell_contents)
-        except ValueError:
+        except ValueError as error:
+            _frames.raise_of_handler(error)
             raise NoRow("a variable without a value") from None
 
 

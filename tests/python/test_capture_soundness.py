@@ -3,10 +3,12 @@
 import gc
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
 import tracemalloc
+import types
 import warnings
 import weakref
 
@@ -256,8 +258,6 @@ def test_a_change_from_another_thread():
 
 
 def test_loops_of_plans_see_signals():
-    import signal
-
     class Stop(Exception):
         pass
 
@@ -649,6 +649,87 @@ def test_interruptions_of_the_recorder_are_the_programs(monkeypatch):
         assert raised == (left[0] <= 0), name
         if name in ("__init__", "step", "after", "enter", "plan"):
             assert left[0] <= 0, name
+
+
+class Stop(Exception):
+    pass
+
+
+@pytest.mark.parametrize("kind", [Stop, ValueError, TypeError, RuntimeError, LookupError])
+def test_errors_of_signal_handlers_reach_the_program(kind, monkeypatch):
+    """Whatever runs when the signal comes: the program, a recorder, which drops its own errors, or a plan."""
+    told = []  # by CPython, which drops what is raised in finalizers and callbacks
+
+    def plain(number, frame):
+        came.append(number)
+        raise kind("by a handler")
+
+    class Handler:
+        def __call__(self, *arguments):
+            plain(*arguments)
+
+    def inner(x, k):
+        for i in range(3):
+            x = torch.relu(x) + i * k
+        return x
+
+    def renewed(function):
+        return types.FunctionType(function.__code__.replace(), globals(), argdefs=function.__defaults__)
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: told.append(unraisable.exc_type))
+    x, raised = torch.ones(2), 0
+    before = signal.getsignal(signal.SIGALRM)
+    try:
+        for number in range(60):
+            # A function that is new each time, so that recorders run nearly all the time.
+            def f(x, k=number, inner=renewed(inner)):  # noqa: B008
+                y = inner(x, k) * 2
+                return inner(y, 1) - x + inner(x, k)
+
+            compiled = cresset.compile(renewed(f))
+            signal.signal(signal.SIGALRM, [plain, Handler(), lambda *both: plain(*both)][number % 3])
+            came = []
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.0001 * (number % 40))
+                while not came:
+                    compiled(x)
+            except kind as error:
+                assert error.args == ("by a handler",)
+                raised += 1
+            assert torch.equal(compiled(x), f(x))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert raised + len(told) == 60
+
+
+FIRST_CALL = """
+import signal, torch, cresset
+
+def raise_stop(*arguments):
+    raise ValueError("by a handler")
+
+signal.signal(signal.SIGALRM, raise_stop)
+f, caught = cresset.compile(lambda x: torch.relu(x) * 2 + 1), False
+try:
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    for _ in range(100_000):
+        f(torch.ones(2))
+except ValueError:
+    caught = True
+assert caught and cresset._frames.why_frames_are_unknown() is None
+"""
+
+
+@pytest.mark.parametrize("seconds", [0.0001, 0.0003, 0.0006, 0.001])
+def test_a_signal_in_the_first_call(seconds):
+    """The first call tries whether frames can be run in parts: that a handler raises meanwhile is no answer."""
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", FIRST_CALL.replace("SECONDS", str(seconds))],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
 
 
 def test_interruptions_of_a_plan_are_the_programs():

@@ -17,6 +17,7 @@ from collections import Counter
 import fact_calls
 import pytest
 import torch
+import torch.nn.functional as F
 from fact_calls import Call, describe
 
 import cresset
@@ -560,6 +561,50 @@ def test_ranks_that_depend_on_several_arguments(eager, name, arguments, plans_al
         found, dim, length, dtype = f(*arguments)
         assert (dim, length) == (expected.dim(), expected.dim())
         torch.testing.assert_close(found, expected * 2)
+
+
+@pytest.mark.parametrize("target", [torch.float32, torch.float64, torch.bfloat16, None])
+@pytest.mark.parametrize("weight", [torch.float32, torch.float64, torch.bfloat16, None])
+@pytest.mark.parametrize("x", [torch.float32, torch.float64, torch.bfloat16])
+def test_dtypes_of_losses_of_classes(x, weight, target, plans_always):
+    """Of probabilities, PyTorch promotes all three; weights of classes have the dtype of the input."""
+    if target is None and weight not in (x, None):
+        pytest.skip("an error")
+    text = "def f(x, target, weight: Optional[Tensor], smoothing: float, n: int):\n  y = torch.nn.functional.cross_entropy(x * 1, target, weight, "
+    text += "label_smoothing=smoothing, reduction='none' if n > 0 else 'mean')\n  z = (y + 1).to(torch.float32)\n  return z * 2 - 1, y.dtype, y * 2"
+    arguments = torch.randn(3, 5).to(x), torch.rand(3, 5).to(target) if target else torch.tensor([1, 0, 4])
+    weights = None if weight is None else torch.rand(5).to(weight)
+    for smoothing in (0.0, 0.1):
+        for reduction in ("none", "mean"):
+            f = cresset.CompilationUnit(text).f
+            expected = F.cross_entropy(*arguments, weights, label_smoothing=smoothing, reduction=reduction)
+            for _ in range(3):
+                z, dtype, y = f(*arguments, weights, smoothing, int(reduction == "none"))
+                assert z.dtype == torch.float32 and y.dtype == expected.dtype
+                torch.testing.assert_close(y, expected * 2)
+
+
+def test_losses_without_classes(plans_always):
+    f = cresset.CompilationUnit("def f(x, y):\n  return torch.nn.functional.cross_entropy(x * 1, y * 1) * 2").f
+    for sizes in ((3, 0), (0, 3), (0, 0)):
+        x, y = torch.zeros(sizes, requires_grad=True), torch.zeros(sizes)
+        for _ in range(3):
+            torch.testing.assert_close(f(x, y), F.cross_entropy(x, y) * 2, equal_nan=True)
+
+
+@pytest.mark.parametrize("weight", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("x", [torch.float32, torch.float64, torch.bfloat16])
+def test_dtype_of_rms_norm_is_that_of_its_input(x, weight, plans_always):
+    f = cresset.CompilationUnit(
+        "def f(x, w):\n  y = torch.nn.functional.rms_norm(x * 1, [5], w)\n  return y * 2 + 1, y.dtype"
+    ).f
+    x, weight = torch.randn(3, 5).to(x), torch.rand(5).to(weight).requires_grad_()
+    for _ in range(3):
+        expected = F.rms_norm(x, (5,), weight) * 2 + 1
+        found = f(x, weight)[0]
+        assert found.dtype == x.dtype
+        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(*(torch.autograd.grad(r.sum(), weight)[0] for r in (found, expected)))
 
 
 def test_conversions_behind_views_of_other_dtypes_stay():

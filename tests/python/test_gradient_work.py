@@ -174,3 +174,18 @@ def f(x, a, b, c, w):
             (counts,) = operators_of([functools.partial(torch.autograd.grad, result, wanted)])
             assert counts["aten::_scaled_dot_product_flash_attention_for_cpu_backward"] == 1, counts
             assert counts["aten::native_layer_norm_backward"] == 1, counts
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("size", [(0, 2, 3, 4), (2, 0, 3, 4), (2, 2, 0, 4), (2, 2, 3, 0), (0, 0, 3, 0), (0, 0, 0, 0)])
+def test_attention_of_nothing(size, grad):
+    """The fused kernel divides by the number of heads, which ends the process where there are none."""
+    f = cresset.CompilationUnit(
+        "def f(q, k, v):\n  return torch.nn.functional.scaled_dot_product_attention(q * 1, k, v) * 2 + 1"
+    ).f
+    for _ in range(4):
+        q, k, v = (torch.randn(size, requires_grad=grad) for _ in range(3))
+        result = f(q, k, v)
+        assert result.shape == size
+        if grad:
+            assert all(g.shape == size for g in torch.autograd.grad(result.sum(), (q, k, v)))

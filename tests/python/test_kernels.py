@@ -851,6 +851,46 @@ def test_explain_tells_time_and_limits():
     assert "    without aten::cat before it: aten::cat has no scalar body" in plan.kernels
 
 
+class Scaled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.linspace(-1, 1, 8))
+
+    def forward(self, x, y):
+        z = (x * 2 + 1).relu() * y - 3
+        w = z.exp() + x * self.weight
+        return w, w.sum(0), z
+
+
+RESIZED = {
+    "script": cresset.script,
+    "compile": cresset.compile,
+    "static": lambda module: cresset.static_module(cresset.script(module)),
+    "frozen": lambda module: cresset.freeze(cresset.script(module)),
+}
+
+
+@pytest.mark.parametrize("how", RESIZED)
+def test_storages_that_are_resized_between_calls(how):
+    """Neither kernels nor the memory of plans keep addresses: arguments, parameters and results get other memory."""
+    module = Scaled().eval()
+    function, held = RESIZED[how](module), []
+    x, y = torch.randn(512, 8), torch.randn(8)
+    with torch.no_grad():
+        for call in range(12):
+            found = function(x, y)
+            for a, b in zip(found, module(x, y), strict=True):
+                torch.testing.assert_close(a, b)
+            for tensor in found:
+                tensor.untyped_storage().resize_((0, 64, tensor.nbytes * 2)[call % 3])
+            held += found if call % 2 else ()
+            for tensor in (x, y, module.weight):
+                values = tensor.clone()
+                tensor.untyped_storage().resize_(0)
+                tensor.untyped_storage().resize_(values.nbytes * (1 + call % 3))
+                tensor.copy_(values)
+
+
 def test_norm_keeps_one_branch():
     """It asks for a tensor's layout and device."""
 

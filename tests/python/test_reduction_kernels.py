@@ -72,6 +72,7 @@ CALLS = {
     "aten::nll_loss_backward": [
         "torch.ops.aten.nll_loss_backward(x[0, 0], x, y.argmax(1), None, 1, 0, y[0, 0])",
         "torch.ops.aten.nll_loss_backward(x[0, 0], x, y.argmax(1), y[0], 2, -100, y[0, 0])",
+        "torch.ops.aten.nll_loss_backward(x[:, 0].contiguous(), x, y.argmax(1), None, 0, -100, y[0, 0])",
     ],
     "aten::layer_norm": [
         "torch.layer_norm(x, [x.size(1)])",

@@ -846,17 +846,21 @@ def rms_normalized(x: Tensor, sizes: List[int], weight: Optional[Tensor], eps: O
   result = input.mul(torch.rsqrt(torch.pow(input, 2).mean(dims, True).add(e)))
   if weight is not None:
     result = result.mul(weight)
-  return narrowed(result, x)
+  return result.to(x.dtype)
 
 # The fused kernel's own gradient, where it ran.
 def attention_gradients(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool, scale: Optional[float], grouped: bool, result: Tensor, sums: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
-  if sums.numel() != 0 or result.numel() == 0:
+  if sums.numel() != 0:
     added = mask
     if mask is not None:
       if mask.dtype == torch.bool:
         added = torch.zeros_like(mask, dtype=query.dtype).masked_fill(mask.logical_not(), -float("inf"))
     return torch._scaled_dot_product_flash_attention_for_cpu_backward(grad, query, key, value, result, sums, 0.0, causal, attn_mask=added, scale=scale)
-  factor = 1.0 / float(query.size(-1)) ** 0.5 if scale is None else scale
+  factor = float("inf")
+  if scale is not None:
+    factor = scale
+  elif query.size(-1) > 0:
+    factor = 1.0 / float(query.size(-1)) ** 0.5
   group = query.size(-3) // key.size(-3) if grouped else 1
   k, v = key, value
   if group != 1:
@@ -1006,7 +1010,7 @@ def cross_entropy_of_probabilities(x: Tensor, target: Tensor, weight: Optional[T
   t = target * (1 - smoothing) + smoothing / n if smoothing > 0.0 else target
   losses = input * t if weight is None else input * t * of_classes(torch._unwrap_optional(weight), input)
   if reduction == 1:
-    return -(losses.sum()) / (input.numel() // n)
+    return -(losses.sum()) / (input.numel() // n if n > 0 else 0)
   return -(losses.sum()) if reduction == 2 else -(losses.sum(1))
 
 # The target is a class.

@@ -10,6 +10,15 @@ namespace {
 
 thread_local PyObject* interruption = nullptr;  // owned
 
+bool holds(PyObject* values, PyObject* object) {
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(values);
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject* value = PySequence_Fast_GET_ITEM(values, i);
+    if (value == object || (PyTuple_Check(value) && holds(value, object))) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 constinit std::array<Handler, 256> handlers = {};
@@ -18,12 +27,34 @@ Registration::Registration(int opcode, Handler handler) {
   handlers[size_t(opcode)] = handler;
 }
 
+bool isOfHandler(PyObject* traceback) {
+  bool found = false;
+  while (!found && traceback != nullptr && PyTraceBack_Check(traceback)) {
+    auto* entry = reinterpret_cast<PyTracebackObject*>(traceback);
+    auto* caller = reinterpret_cast<PyObject*>(PyFrame_GetBack(entry->tb_frame));
+    PyObject* locals = PyObject_GetAttrString(reinterpret_cast<PyObject*>(entry->tb_frame), "f_locals");
+    PyObject* values = caller != nullptr && locals != nullptr ? PyMapping_Values(locals) : nullptr;
+    found = values != nullptr && holds(values, caller);
+    Py_XDECREF(values);
+    Py_XDECREF(locals);
+    Py_XDECREF(caller);
+    PyErr_Clear();
+    traceback = reinterpret_cast<PyObject*>(entry->tb_next);
+  }
+  return found;
+}
+
 void dropError() {
   if (PyErr_Occurred() == nullptr) return;
-  if (interruption != nullptr || PyErr_ExceptionMatches(PyExc_Exception)) return PyErr_Clear();
-  PyObject *type = nullptr, *traceback = nullptr;
-  PyErr_Fetch(&type, &interruption, &traceback);
-  PyErr_NormalizeException(&type, &interruption, &traceback);
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  const bool is_error = PyErr_GivenExceptionMatches(type, PyExc_Exception) && !isOfHandler(traceback);
+  if (interruption == nullptr && !is_error) {
+    interruption = value;
+  } else {
+    Py_XDECREF(value);
+  }
   Py_XDECREF(type);
   Py_XDECREF(traceback);
 }

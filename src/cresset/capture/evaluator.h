@@ -83,9 +83,12 @@ bool unwind(Machine& machine);
 bool pollAtBackEdge();
 
 /// After code whose errors are not the program's, such as a plan's, which Python's own instructions do over: clears the
-/// exception that is set. If it is no error (KeyboardInterrupt, the sys.exit of a signal's handler), it is kept for the
-/// frame.
+/// exception that is set. If it is no error (KeyboardInterrupt), or one that a signal's handler has raised, it is kept
+/// for the frame.
 void dropError();
+/// Whether a signal's handler, which Python runs between the instructions of any code, is among the frames: its frame
+/// has the one that it interrupted as an argument.
+bool isOfHandler(PyObject* traceback);
 bool hasInterruption();
 /// Sets what was kept; false if nothing was.
 bool raiseInterruption();

@@ -2,6 +2,7 @@
 // Pythons by itself.
 #include "cresset/capture/caller.h"
 #include "cresset/capture/capture.h"
+#include "cresset/capture/evaluator.h"
 #include "cresset/capture/plan.h"
 #include "cresset/capture/runner.h"
 
@@ -28,6 +29,9 @@ PyObject* call(PyObject*, PyObject* arguments) {
 
 PyObject* why(PyObject*, PyObject*) {
   const char* reason = whyFramesAreUnknown();
+#if CRESSET_KNOWS_FRAMES
+  if (raiseInterruption()) return nullptr;
+#endif
   return reason == nullptr ? Py_NewRef(Py_None) : PyUnicode_FromString(reason);
 }
 
@@ -40,7 +44,9 @@ PyObject* captured(PyObject*, PyObject* arguments) {
           &recorder, &limit, &whole)) {
     return nullptr;
   }
-  if (whyFramesAreUnknown() != nullptr) return PyObject_Call(callable, positional, keywords);
+  const bool is_known = whyFramesAreUnknown() == nullptr;
+  if (raiseInterruption()) return nullptr;
+  if (!is_known) return PyObject_Call(callable, positional, keywords);
   PyObject* const* values = reinterpret_cast<PyTupleObject*>(positional)->ob_item;
   return callCaptured(
       callable, {values, size_t(PyTuple_GET_SIZE(positional)), nullptr, keywords}, code, {recorder, limit, whole != 0});
@@ -78,6 +84,16 @@ PyObject* capturing(PyObject*, PyObject*) {
   return PyBool_FromLong(isCapturing());
 }
 
+PyObject* raiseOfHandler(PyObject*, PyObject* error) {
+  if (!PyExceptionInstance_Check(error)) return PyErr_Format(PyExc_TypeError, "an exception is wanted");
+  PyObject* traceback = PyException_GetTraceback(error);
+  const bool found = traceback != nullptr && isOfHandler(traceback);
+  Py_XDECREF(traceback);
+  if (!found) return Py_NewRef(Py_None);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error)), error);
+  return nullptr;
+}
+
 PyObject* version(PyObject*, PyObject* type) {
   if (!PyType_Check(type)) return PyErr_Format(PyExc_TypeError, "a class is wanted");
   return PyLong_FromUnsignedLong(versionOf(reinterpret_cast<PyTypeObject*>(type)));
@@ -93,6 +109,7 @@ PyMethodDef methods[] = {
     {"plans_of", plans, METH_VARARGS, nullptr},
     {"new_plan", newPlan, METH_VARARGS, nullptr},
     {"version_of", version, METH_O, nullptr},
+    {"raise_of_handler", raiseOfHandler, METH_O, "Raises an exception again that a signal's handler has raised."},
 #endif
     {"call_directly", callDirectly, METH_O, nullptr},
     {"call_with_cut", call, METH_VARARGS, nullptr},

@@ -84,7 +84,9 @@ std::tuple<Tensor, Tensor> attention(
   constexpr int64_t kFused = 1;  // sdp::SDPBackend::flash_attention
   const int64_t choice =
       at::_ops::_fused_sdp_choice::call(query, key, value, mask, /*dropout_p=*/0.0, causal, scale, grouped);
-  if (query.is_cpu() && choice == kFused) {
+  // The fused kernel divides by the number of heads, and its backward pass takes no empty sums.
+  const bool is_empty = query.numel() == 0 || key.numel() == 0 || value.numel() == 0;
+  if (query.is_cpu() && choice == kFused && !is_empty) {
     return at::_ops::_scaled_dot_product_flash_attention_for_cpu::call(
         query, key, value, 0.0, causal, additiveMask(mask, query.scalar_type()), scale);
   }

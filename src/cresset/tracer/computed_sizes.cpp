@@ -107,6 +107,7 @@ void Recorder::rememberGradient(
   Gradient known;
   for (const at::Tensor& input : inputs) known.inputs.push_back(unwrapped(input));
   for (const at::Tensor& output : outputs) known.outputs.push_back(unwrapped(output));
+  for (const IValue& argument : arguments) known.has_list |= argument.isTensorList();
   if (!node) {
     noteGivenNumbers(arguments, known);
   } else {
@@ -155,7 +156,7 @@ void Recorder::rememberTransformed(std::span<const IValue> arguments, std::span<
   rememberGradient(inputs, outputs, nullptr, arguments);
 }
 
-const Recorder::Gradient* Recorder::currentGradient() const {
+Recorder::Gradient* Recorder::currentGradient() {
   if (gradients_.empty()) return nullptr;
   const auto node = torch::autograd::get_current_node();
   auto it = gradients_.find(node.get());
@@ -176,10 +177,18 @@ Value* Recorder::shapeInBackward(at::IntArrayRef sizes) {
         Value* value = findTensor(tensor);
         if (!value) continue;
         // Parts of equal sizes here may differ there.
-        if (tensors == &gradient->outputs && gradient->node->name().starts_with("Split") &&
+        if (tensors == &gradient->outputs && gradient->node->name().find("Split") != std::string::npos &&
             std::count_if(
                 tensors->begin(), tensors->end(), [&](const at::Tensor& part) { return part.sizes() == whole; }) > 1)
           warn(kFrozenNumber, /*in_backward=*/true);
+        if (!exact || !gradient->has_list) {
+          // of one of few operands
+        } else if (std::any_of(gradient->inputs.begin(), gradient->inputs.end(), [&](const at::Tensor& other) {
+                     return other.defined() && !other.is_nested() && other.sizes() == sizes &&
+                            findTensor(other) != value;
+                   })) {
+          warn(kFrozenNumber, /*in_backward=*/true);
+        }
         if (exact) return insert(aten::size, std::array{value}, c10::ListType::ofInts());
         std::vector<Value*> elements;
         for (size_t dim = 0; dim < sizes.size(); ++dim) {
@@ -220,11 +229,33 @@ Value* Recorder::divisorInBackward(const IValue& number) {
   return insert(aten::floordiv, std::array{all, kept}, c10::IntType::get());
 }
 
+Value* Recorder::groupsInBackward(const IValue& number) {
+  const Gradient* gradient = currentGradient();
+  if (!gradient || !number.isInt() || !gradient->node->name().starts_with("ChannelShuffle")) return nullptr;
+  if (gradient->inputs.size() != 1 || gradient->inputs[0].dim() < 2) return nullptr;
+  const int64_t channels = gradient->inputs[0].size(1), groups = number.toInt() == 0 ? 0 : channels / number.toInt();
+  const auto divided = [&](Value* divisor) {
+    return insert(aten::floordiv, std::array{numberValue(size(gradient->inputs[0], 1)), divisor}, c10::IntType::get());
+  };
+  for (const auto& [known, computed] : gradient->numbers) {
+    if (known == static_cast<double>(groups)) return divided(computed);
+  }
+  return divided(graph_->insertConstant(IValue(groups)));
+}
+
 Value* Recorder::numberInBackward(const IValue& number, bool is_size) {
   const auto value = plainNumber(number);
   if (!value || !torch::autograd::get_current_node()) return nullptr;
   const Gradient* gradient = currentGradient();
   const double given = *value;
+  // Where the parts of tensor_split lie; only that operator has several gradients of slices.
+  const bool is_of_parts = gradient && is_size && gradient->outputs.size() > 1 &&
+                           gradient->node->name().starts_with("Slice") && given > 0 &&
+                           number.toInt() != std::numeric_limits<int64_t>::max();
+  if (is_of_parts) {
+    warn(kFrozenNumber, /*in_backward=*/true);
+    return nullptr;
+  }
   if (gradient) {
     for (const auto& [known, computed] : gradient->numbers) {
       if (known == given && (computed->type()->kind() == c10::TypeKind::IntType) == number.isInt()) return computed;

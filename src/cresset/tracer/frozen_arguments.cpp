@@ -19,7 +19,7 @@ bool Recorder::believesArguments(const Operator& op) {
 }
 
 /// Lists of ints that are no sizes: what the formula has them from is an argument of the forward pass, or was frozen.
-void Recorder::noteListsOfFormula(const Operator& op, std::span<const IValue> arguments) const {
+void Recorder::noteListsOfFormula(const Operator& op, std::span<const IValue> arguments) {
   const Gradient* gradient = currentGradient();
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i].isIntList() || op.schema().arguments()[i].real_type()->str() != "int[]") continue;
@@ -41,19 +41,46 @@ void Recorder::requireTracedSizes(
     if (tensor.is_nested()) continue;
     Value* sizes = insert(aten::size, std::array{inputs[i]}, c10::ListType::ofInts());
     Value* traced = graph_->insertConstant(IValue(tensor.sizes()));
-    Value* differs = insert(aten::ne, std::array{sizes, traced}, c10::BoolType::get());
-    Node* branch = graph_->insertNode(graph_->create(prim::If, {differs}, 0));
-    Block* then = branch->addBlock();
-    branch->addBlock();
-    InsertPointGuard guard(*graph_, then);
     std::ostringstream message;
     message << "The trace calls " << op.schema().name() << " with '" << op.schema().arguments()[i].name()
             << "' beside constants that autograd kept inside of an operator while tracing: they fit the sizes "
             << tensor.sizes() << " only. Trace the function for the sizes that it is called with.";
-    const std::array<Value*, 2> raised{
-        graph_->insertConstant(IValue(message.str())), graph_->insertConstant(IValue("builtins.RuntimeError"))};
-    graph_->insertNode(graph_->create(prim::RaiseException, raised, 0));
+    raiseIfDifferent(sizes, traced, message.str());
   }
+}
+
+void Recorder::raiseIfDifferent(Value* value, Value* traced, std::string message) {
+  Value* differs = insert(aten::ne, std::array{value, traced}, c10::BoolType::get());
+  Node* branch = graph_->insertNode(graph_->create(prim::If, {differs}, 0));
+  Block* then = branch->addBlock();
+  branch->addBlock();
+  InsertPointGuard guard(*graph_, then);
+  const std::array<Value*, 2> raised{
+      graph_->insertConstant(IValue(std::move(message))), graph_->insertConstant(IValue("builtins.RuntimeError"))};
+  graph_->insertNode(graph_->create(prim::RaiseException, raised, 0));
+}
+
+void Recorder::requireTracedParts() {
+  Gradient* gradient = currentGradient();
+  if (!gradient || gradient->counts_parts) return;
+  Value* list = nullptr;
+  for (const at::Tensor& part : gradient->outputs) {
+    const Value* value = part.defined() ? findTensor(part) : nullptr;
+    const Node* node = value ? value->node() : nullptr;
+    if (!node || (node->kind() != prim::ListUnpack && node->kind() != aten::__getitem__)) continue;
+    Value* found = node->input(0);
+    const auto* type = found->type()->cast<c10::ListType>().get();
+    if (type && type->getElementType()->kind() == c10::TypeKind::TensorType) list = found;
+  }
+  if (!list) return;
+  gradient->counts_parts = true;
+  Value* length = insert(aten::len, std::array{list}, c10::IntType::get());
+  std::ostringstream message;
+  message << "Expected " << gradient->outputs.size()
+          << " elements in a list but found another number: the trace has the gradients of as many as there were while "
+             "tracing. Trace the function for the sizes that it is called with.";
+  Value* traced = graph_->insertConstant(IValue(static_cast<int64_t>(gradient->outputs.size())));
+  raiseIfDifferent(length, traced, message.str());
 }
 
 }  // namespace cresset::tracer

@@ -125,6 +125,7 @@ class Recorder::OperatorRecord {
     chooseOverload();
     if (op_->kind() == aten::view && arguments.size() == 2 && recorder_.isInReshape()) op_ = reshape();
     const size_t num_frozen = recorder_.num_frozen_in_backward_;
+    if (torch::autograd::get_current_node()) recorder_.requireTracedParts();
     std::vector<Value*> inputs;
     for (size_t i = 0; i < arguments.size(); ++i) inputs.push_back(input(i, substitutes));
     for (size_t i = 0; i < arguments.size(); ++i) {
@@ -288,6 +289,10 @@ class Recorder::OperatorRecord {
     if (isSize(argument) && (value.isIntList() || value.isSymIntList())) {
       const at::Tensor operand = i > 0 && stack_[first_].isTensor() ? stack_[first_].toTensor() : at::Tensor();
       if (Value* shape = recorder_.shapeInTransform(op_->kind(), operand, value)) return shape;
+    }
+    if (i == 1 && isSize(argument) && value.isInt()) {
+      if (Value* groups = recorder_.groupsInBackward(value)) return groups;
+      if (Value* number = recorder_.sizeOfParts(op_->kind(), std::span(stack_).subspan(first_))) return number;
     }
     if (Value* number = numberOfFormula(argument, value)) return number;
     return recorder_.valueOf(value, argument.type());

@@ -92,6 +92,19 @@ bool isNumber(const IValue& value) {
   return value.isInt() || value.isDouble() || value.isBool() || value.isComplexDouble();
 }
 
+/// Dtypes, layouts and memory formats are ints on the stack, and none of the program's numbers.
+bool isCode(const c10::Argument& argument) {
+  switch (kindOf(argument.real_type())) {
+    case TypeKind::ScalarTypeType:
+    case TypeKind::LayoutType:
+    case TypeKind::MemoryFormatType:
+    case TypeKind::QSchemeType:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /// Where plain numbers stand among the arguments.
 template <typename IsKnown>
 std::vector<Place> placesIn(
@@ -100,6 +113,7 @@ std::vector<Place> placesIn(
   for (size_t i = 0; i < arguments.size(); ++i) {
     const IValue& value = arguments[i];
     const TypePtr& type = schema.arguments()[i].type();
+    if (isCode(schema.arguments()[i])) continue;
     if (isNumber(value)) {
       result.push_back({i, -1, kindOf(type), value});
     } else if (

@@ -235,6 +235,8 @@ class Recorder final : public OperatorClient {
     std::vector<at::Tensor> inputs, outputs;
     std::vector<double> constants;                   // numbers among the operator's arguments
     std::vector<std::pair<double, Value*>> numbers;  // those that are values of the graph
+    bool has_list = false;                           // of tensors among the operator's arguments
+    bool counts_parts = false;                       // the trace asks whether the list of outputs is as long as it was
   };
   class OperatorRecord;
 
@@ -268,7 +270,7 @@ class Recorder final : public OperatorClient {
       const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs, const Node* node = nullptr,
       std::span<const IValue> arguments = {});
   void noteGivenNumbers(std::span<const IValue> arguments, Gradient& known);
-  const Gradient* currentGradient() const;
+  Gradient* currentGradient();
   /// `sizes` as the shape of a tensor of the forward pass; null if it is none, or if no backward pass runs.
   Value* shapeInBackward(at::IntArrayRef sizes);
   /// `sizes`, to which what is assigned is brought by this operator, as the shape of a tensor; null if it is not.
@@ -279,11 +281,17 @@ class Recorder final : public OperatorClient {
   /// A number that a formula of autograd's passes to an operator: the value of the graph that it was in the forward
   /// pass. Null for a constant; warns if the formula may have computed it from sizes.
   Value* numberInBackward(const IValue& number, bool is_size);
+  /// The groups of the backward pass of channel_shuffle: as many as the forward pass had channels in a group.
+  Value* groupsInBackward(const IValue& number);
   static bool mayBeOfSizes(const Gradient& gradient, double factor);
   // What a trace froze among the arguments of kernels that believe them (frozen_arguments.cpp)
   static bool believesArguments(const Operator& op);
-  void noteListsOfFormula(const Operator& op, std::span<const IValue> arguments) const;
+  void noteListsOfFormula(const Operator& op, std::span<const IValue> arguments);
   void requireTracedSizes(const Operator& op, std::span<const IValue> arguments, std::span<Value* const> inputs);
+  /// An operator of a backward pass puts the gradients of as many parts together as a list had: another call has to
+  /// have as many.
+  void requireTracedParts();
+  void raiseIfDifferent(Value* value, Value* traced, std::string message);
 
   // Sizes in functorch's transforms (transformed_sizes.cpp)
   /// A wrapped tensor has the sizes of `tensor` in `dims`.
@@ -296,6 +304,10 @@ class Recorder final : public OperatorClient {
   bool isGiven(double number) const;
   /// Whether an operator runs that `reshape` called: for its operand, which others may not be.
   bool isInReshape() const;
+  /// The call of chunk, or of tensor_split by a number of parts, whose parts an operator makes; null if there is none.
+  const TransformedCall* callForParts() const;
+  /// What `chunk` splits by, of the operator that splits; null if that is a constant.
+  Value* sizeOfParts(Symbol kind, std::span<const IValue> arguments);
   std::optional<std::vector<int64_t>> givenSizes(at::IntArrayRef sizes) const;
   Value* product(const std::vector<c10::SymNode>& numbers);
   Value* splitSize(const std::vector<c10::SymNode>& whole, const std::vector<c10::SymNode>& others);

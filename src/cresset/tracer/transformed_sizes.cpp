@@ -9,6 +9,7 @@
 
 #include <ATen/functorch/BatchedTensorImpl.h>
 #include <ATen/functorch/TensorWrapper.h>
+#include <c10/core/WrapDimMinimal.h>
 
 #include <algorithm>
 #include <cmath>
@@ -262,8 +263,43 @@ bool Recorder::isInReshape() const {
       transforms_.begin(), transforms_.end(), [](const TransformedCall& call) { return call.kind == aten::reshape; });
 }
 
+const Recorder::TransformedCall* Recorder::callForParts() const {
+  static const std::vector<Symbol> kinds{
+      aten::chunk, Symbol::fromQualString("aten::unsafe_chunk"), Symbol::fromQualString("aten::tensor_split")};
+  for (const TransformedCall& call : transforms_) {
+    const bool is_number = call.arguments.size() > 1 && (call.arguments[1].isInt() || call.arguments[1].isSymInt());
+    if (is_number && std::find(kinds.begin(), kinds.end(), call.kind) != kinds.end()) return &call;
+  }
+  return nullptr;
+}
+
+Value* Recorder::sizeOfParts(Symbol kind, std::span<const IValue> arguments) {
+  if (kind != aten::split && kind != Symbol::fromQualString("aten::unsafe_split")) return nullptr;
+  const TransformedCall* call = torch::autograd::get_current_node() ? nullptr : callForParts();
+  if (!call || call->kind == Symbol::fromQualString("aten::tensor_split") || !call->arguments[1].isInt())
+    return nullptr;
+  const int64_t parts = call->arguments[1].toInt();
+  if (!arguments[0].isTensor() || !arguments[2].isInt() || parts < 1) return nullptr;
+  for (const PlainNumber& plain : call_.numbers) {
+    const TracedNumber* traced = plain.number ? asTraced(plain.number) : nullptr;
+    if (traced && std::visit([&](auto given) { return static_cast<int64_t>(given) == parts; }, traced->number()))
+      return nullptr;
+  }
+  const at::Tensor& tensor = arguments[0].toTensor();
+  if (!findTensor(tensor)) return nullptr;
+  const auto number = [&](int64_t constant) {
+    return c10::SymNode(c10::make_intrusive<TracedNumber>(constant, nullptr, serial_));
+  };
+  const int64_t dim = c10::maybe_wrap_dim(arguments[2].toInt(), tensor.dim());
+  if (tensor.size(dim) == 0) return nullptr;
+  Value* rounded_up = numberValue(size(tensor, dim)->add(number(parts - 1)));
+  return insert(aten::floordiv, std::array{rounded_up, graph_->insertConstant(IValue(parts))}, c10::IntType::get());
+}
+
 void Recorder::noteSizeInTransform(int64_t number) {
   if (transforms_.empty() || torch::autograd::get_current_node()) return;
+  if (number > 0 && number != std::numeric_limits<int64_t>::max() && callForParts())
+    return warn(kFrozenNumber, /*in_backward=*/true);
   if (std::abs(number) <= 1 || number == std::numeric_limits<int64_t>::max()) return;
   const auto given = static_cast<double>(number);
   if (!isGiven(given) && !isGiven(-given)) warn(kFrozenNumber, /*in_backward=*/true);
