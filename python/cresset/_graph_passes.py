@@ -155,7 +155,7 @@ def _values(block):
 
 def _create_autodiff_subgraphs(graph, threshold=2):
     passes.propagate_types(graph)
-    return passes.create_autodiff_subgraphs(graph, threshold)
+    passes.create_autodiff_subgraphs(graph, threshold)
 
 
 def _rewrite(pattern, replacement, graph, value_name_pairs=()):
