@@ -366,3 +366,59 @@ def frozen_container_that_a_variable_indexes(J):
             return value.forward(x)
 
     return _freeze(J, M())(X, "a")
+
+
+@row("freeze")
+def frozen_dict_of_a_module_that_changes(J):
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table: Dict[str, int] = {"a": 1}
+
+        def forward(self, x):
+            return self.table
+
+        @J.export
+        def change(self, x):
+            self.table["a"] += 1
+            return x
+
+    s = J.script(M().eval())
+    m = J.freeze(s)
+    s.change(X)
+    return m(X)
+
+
+@row("freeze")
+def frozen_module_that_two_hold(J):
+    class Counts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = 1.5
+
+        def forward(self, x):
+            return x + self.a
+
+        @J.export
+        def change(self, x):
+            self.a = 10.0
+            return x
+
+    class Holds(nn.Module):
+        def __init__(self, sub):
+            super().__init__()
+            self.sub = sub
+
+        def forward(self, x):
+            return self.sub(x)
+
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one = Counts()
+            self.two = Holds(self.one)
+
+        def forward(self, x):
+            return self.two(self.one.change(x))
+
+    return _freeze(J, M())(X)

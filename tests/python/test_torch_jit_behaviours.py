@@ -43,6 +43,8 @@ DIFFERENCES = {
     "freeze_twice": ("value", "freezing what is frozen changes nothing"),
     "frozen_interface_that_is_swapped": ("value", "what a method swaps stays (docs/differences.md)"),
     "frozen_container_that_a_variable_indexes": ("value", "the container's modules stay (docs/differences.md)"),
+    "frozen_dict_of_a_module_that_changes": ("{'a': 1}", "frozen values stay (docs/differences.md)"),
+    "frozen_module_that_two_hold": ("tensor([[10., 11., 12.]", "one module stays one (docs/differences.md)"),
     "frozen_parts_of_one_tensor": ("value", "what overlaps stays (docs/differences.md)"),
     "trace_of_tensor_constant_warns": (
         "warned",
