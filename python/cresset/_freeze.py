@@ -9,7 +9,8 @@ def freeze(mod, preserved_attrs=None, optimize_numerics=True):
 
     Stay do the methods and attributes that ``preserved_attrs`` names (``"scale"``, ``"encoder.scale"``; a submodule stays
     as a whole), attributes that a method that stays writes to, and what shares memory with them. All others are gone,
-    submodules and ``training`` too. The tensors are ``mod``'s own; ``mod`` does not change.
+    submodules and ``training`` too. The tensors are ``mod``'s own; ``mod`` does not change. Lists, dicts and tuples are put
+    together anew in each call; one of very many parts stays an attribute.
 
     Args:
         mod: a script module in evaluation mode.

@@ -155,7 +155,7 @@ def _values(block):
 
 def _create_autodiff_subgraphs(graph, threshold=2):
     passes.propagate_types(graph)
-    return passes.create_autodiff_subgraphs(graph, threshold)
+    passes.create_autodiff_subgraphs(graph, threshold)
 
 
 def _rewrite(pattern, replacement, graph, value_name_pairs=()):
@@ -293,10 +293,7 @@ def _infer_shapes(graph, inputs, with_grad):
 
 
 def _freeze(module, preservedAttrs=(), freezeInterfaces=True, preserveParameters=False):  # noqa: N803  (torch's names)
-    kept = list(preservedAttrs)
-    if preserveParameters:
-        kept += (name for name, _ in _wrapped(module).named_parameters())
-    return _C._freeze(module, kept, False)._c
+    return _C._freeze_module(module, list(preservedAttrs), preserveParameters)._c
 
 
 def _copy_with_shapes(graph, inputs, with_grad=False):

@@ -333,10 +333,10 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
 
     def dump(self, code=True, attrs=True, params=True):
         """Prints the module's classes, attributes and graphs."""
-        print(self._c.dump(code, attrs, params), end="")
+        print(self._c.dump_to_str(code, attrs, params), end="")
 
     def dump_to_str(self, code=True, attrs=True, params=True):
-        return self._c.dump(code, attrs, params)
+        return self._c.dump_to_str(code, attrs, params)
 
     def extra_repr(self):
         return f"original_name={self.original_name}"

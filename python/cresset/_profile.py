@@ -2,6 +2,7 @@
 
 import linecache
 import re
+import threading
 
 import torch
 
@@ -12,35 +13,53 @@ _OF_SCRIPTS = 2  # at::RecordScope::TORCHSCRIPT_FUNCTION; Python's own functions
 class ScriptProfile:
     """Counts what the lines of scripts compute, between :meth:`enable` and :meth:`disable` or in a ``with`` statement.
 
-    A hit is an operator that a line called; its time includes what it calls. Operators of a kernel count as one. Built upon
-    torch.profiler, of which there can be one at a time.
+    A hit is an operator that a line called; its time includes what it calls. Operators of a kernel count as one. Several can
+    be enabled at once. They are built upon torch.profiler, of which there can be one at a time: no other one may run.
 
     >>> with cresset.ScriptProfile() as profile:
     ...     model(x)
     >>> profile.dump()
     """
 
+    _lock = threading.Lock()
+    _enabled = []  # those that count now
+    _running = None  # torch's profiler, which serves them all
+
     def __init__(self):
-        self._profiler = None
         self._lines = {}
 
     def enable(self):
-        if self._profiler is not None:
-            raise RuntimeError("the profile is enabled already")
-        self._profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], with_stack=True)
-        self._profiler.__enter__()
+        with self._lock:
+            if self in self._enabled:
+                raise RuntimeError("the profile is enabled already")
+            self._change([*self._enabled, self])
 
     def disable(self):
-        if self._profiler is None:
-            return  # as torch.jit has it
-        profiler, self._profiler = self._profiler, None
-        profiler.__exit__(None, None, None)
-        for event in profiler.events():
-            match = _LINE.match(event.name)
-            if match and event.scope == _OF_SCRIPTS:
-                hits, time = self._lines.setdefault(match["file"], {}).get(int(match["line"]), (0, 0))
-                elapsed = round(event.time_range.elapsed_us() * 1000)
-                self._lines[match["file"]][int(match["line"])] = (hits + 1, time + elapsed)
+        with self._lock:
+            if self in self._enabled:  # else nothing, as torch.jit has it
+                self._change([profile for profile in self._enabled if profile is not self])
+
+    @classmethod
+    def _change(cls, enabled):
+        """Hands what was counted until now to those that were enabled."""
+        profiler, cls._running = cls._running, None
+        counted, cls._enabled = cls._enabled, []
+        if profiler is not None:
+            profiler.__exit__(None, None, None)
+            for event in profiler.events():
+                match = _LINE.match(event.name)
+                if match and event.scope == _OF_SCRIPTS:
+                    elapsed = round(event.time_range.elapsed_us() * 1000)
+                    for profile in counted:
+                        profile._add(match["file"], int(match["line"]), elapsed)
+        if enabled:
+            profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], with_stack=True)
+            profiler.__enter__()
+            cls._running, cls._enabled = profiler, enabled
+
+    def _add(self, file, line, elapsed):
+        hits, time = self._lines.setdefault(file, {}).get(line, (0, 0))
+        self._lines[file][line] = (hits + 1, time + elapsed)
 
     def __enter__(self):
         self.enable()

@@ -159,6 +159,24 @@ def awaitable_goes_in_and_out(J):
     )
 
 
+@row("script")
+def awaitable_of_a_script_that_has_its_result(J):
+    def make(x: torch.Tensor):
+        return torch.jit._awaitable_nowait(x)
+
+    out = J.script(make)(X)
+    return out.is_nowait(), J._awaitable_wait(out)
+
+
+@row("script")
+def awaitable_of_a_script_that_is_to_run(J):
+    def make(x: torch.Tensor):
+        return torch.jit._awaitable(plus_one, x)
+
+    out = J.script(make)(X)
+    return out.is_nowait(), J._awaitable_wait(out)
+
+
 @row("save")
 def awaitable_is_saved(J):
     def f(x: torch.Tensor):

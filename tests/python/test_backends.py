@@ -193,3 +193,27 @@ def test_profile_of_lines():
     )
     profile.disable()  # once more is nothing, as torch.jit has it
     assert profile.dump_string() == text
+
+
+def test_several_profiles_at_once():
+    """Each counts what runs while it is enabled, whatever the others do."""
+    f = cresset.script(slow)
+    line = slow.__code__.co_firstlineno + 2
+
+    def hits(profile):
+        return sum(lines[line][0] for lines in profile.lines.values())
+
+    first, second, third = (cresset.ScriptProfile() for _ in range(3))
+    with first:
+        f(torch.ones(3), 3)
+        with second:
+            f(torch.ones(3), 2)
+            third.enable()
+            f(torch.ones(3), 1)
+        with pytest.raises(RuntimeError, match="enabled already"):
+            third.enable()
+        f(torch.ones(3), 4)
+    f(torch.ones(3), 5)
+    third.disable()
+    f(torch.ones(3), 6)
+    assert (hits(first), hits(second), hits(third)) == (10, 3, 10)

@@ -103,6 +103,8 @@ def test_differentiable_subgraphs():
         value.setType(kind)
     passes.propagate_types(graph)
     assert passes.create_autodiff_subgraphs(graph.copy(), 100) == []
+    with cresset.patch_torch_jit():
+        assert torch._C._jit_pass_create_autodiff_subgraphs(graph.copy(), 1) is None  # torch's returns nothing
     (node,) = passes.create_autodiff_subgraphs(graph, 1)
     assert node["kind"] == "differentiable" and node.g("Subgraph").findNode("aten::tanh")
     graph.lint()

@@ -7,6 +7,7 @@ import re
 import warnings
 
 import awaitable_behaviours  # noqa: F401  (adds its rows)
+import frozen_behaviours  # noqa: F401  (adds its rows)
 import ignored_block_behaviours  # noqa: F401  (adds its rows)
 import more_torch_jit_behaviours  # noqa: F401  (adds its rows)
 import pytest
@@ -40,11 +41,17 @@ DIFFERENCES = {
     "module_parameter_list": ("value", "len() of a ParameterList, as in eager"),
     "hook_added_to_scripted": ("value", "hooks of Python run around a scripted module's calls"),
     "freeze_twice": ("value", "freezing what is frozen changes nothing"),
+    "frozen_interface_that_is_swapped": ("value", "what a method swaps stays (docs/differences.md)"),
+    "frozen_container_that_a_variable_indexes": ("value", "the container's modules stay (docs/differences.md)"),
+    "frozen_dict_of_a_module_that_changes": ("{'a': 1}", "frozen values stay (docs/differences.md)"),
+    "frozen_module_that_two_hold": ("tensor([[10., 11., 12.]", "one module stays one (docs/differences.md)"),
+    "frozen_parts_of_one_tensor": ("value", "what overlaps stays (docs/differences.md)"),
     "trace_of_tensor_constant_warns": (
         "warned",
         "torch.tensor of a tensor follows the input, so nothing is to be warned of",
     ),
     "awaitable_in_a_frozen_module": ("value", "torch.jit's frozen module lacks what the awaitable reads"),
+    "awaitable_of_a_script_that_is_to_run": ("(False,", "its call is still to be made (docs/differences.md)"),
     "awaitable_of_python_given_to_a_script": ("value", "torch.jit's awaitable has a Python object for its result"),
     "delete_tensor_row": ("does not support item deletion", "torch.jit asserts inside"),
     "text_unpack_tensor": ("tensor([-3., -3., -3.])", "a tensor's first dimension is unpacked, as in Python"),

@@ -31,7 +31,11 @@ const AliasInfo* elementInfo(const AliasInfo* info) {
 }  // namespace
 
 void setMemory(Node& node, const std::vector<int64_t>& numbers) {
-  node.setAttribute(kMemory, Attribute(numbers));
+  if (numbers.empty()) {
+    if (node.hasAttribute(kMemory)) node.removeAttribute(kMemory);
+  } else {
+    node.setAttribute(kMemory, Attribute(numbers));
+  }
 }
 
 AliasDb::AliasDb(Graph& graph, When when) : graph_(graph) {
@@ -88,13 +92,17 @@ bool AliasDb::giveKnownMemory(const Value* value) {
   const Node* node = value->node();
   const int64_t number = node->hasAttribute(kMemory) ? node->is(kMemory).at(value->offset()) : -1;
   if (number < 0) return false;
-  const auto [entry, added] = known_memory_.try_emplace(number);
-  if (added) {
-    entry->second = memory_.newLocation(memory_.classes().of(c10::TensorType::get()).at(0));
-    sites_.emplace_back(entry->second, Site{value});
+  const bool is_attribute = node->kind() == prim::GetAttr;
+  const c10::TypePtr type = is_attribute ? value->type() : c10::TensorType::get();
+  for (ClassId id : std::vector<ClassId>(memory_.classes().of(type))) {
+    const auto [entry, added] = known_memory_.try_emplace({number, id});
+    if (added) {
+      entry->second = memory_.newLocation(id);
+      sites_.emplace_back(entry->second, Site{value});
+    }
+    memory_.addLocation(variableOf(value), entry->second);
   }
-  memory_.addLocation(variableOf(value), entry->second);
-  memory_.addEscape(variableOf(value));  // the world holds it, too
+  if (!is_attribute) memory_.addEscape(variableOf(value));  // the world holds it, too
   return true;
 }
 

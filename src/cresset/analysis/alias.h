@@ -23,6 +23,7 @@
 
 #include <ATen/core/alias_info.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,6 +44,9 @@ struct Structure;  // ir/structure.h
 /// of the graph, for `graph.block()->paramNode()`; elements, for prim::TupleUnpack), the i-th is in memory of this
 /// number, -1 where nothing is known or it is no tensor. Tensors of different numbers in one graph share nothing; any
 /// of them may share memory with all else from outside.
+///
+/// Of a prim::GetAttr: the attribute is a tensor, or a container of numbers or text, that nothing has but who reads the
+/// attribute, nothing else from outside either; those of one number are the same. Without numbers: forgets them.
 void setMemory(Node& node, const std::vector<int64_t>& numbers);
 
 /// The operator that the node calls; null if it calls none, or one of which is not known what it does to memory: a
@@ -213,8 +217,8 @@ class AliasDb {
   std::vector<Variable> variables_;  // by Value::unique()
   /// Of what stands in the graph's subgraphs.
   std::unordered_map<const Graph*, std::vector<Variable>> inner_variables_;
-  std::unordered_map<int64_t, Location> known_memory_;  // by setMemory's numbers
-  std::unordered_map<const Node*, Changes> changes_;    // of nodes that may change something
+  std::map<std::pair<int64_t, ClassId>, Location> known_memory_;  // by setMemory's numbers
+  std::unordered_map<const Node*, Changes> changes_;              // of nodes that may change something
   std::unordered_map<const Node*, Effects> effects_;
   std::vector<std::pair<Location, Site>> sites_;
   LocationSet written_, updated_;

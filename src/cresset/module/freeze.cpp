@@ -10,9 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "cresset/analysis/containers.h"
-#include "cresset/analysis/graph_analyses.h"
-#include "cresset/ir/apart.h"
+#include "cresset/module/kept_attributes.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/channels_last.h"
@@ -22,57 +20,48 @@
 namespace cresset {
 namespace {
 
-bool holdsModule(const IValue& value) {
-  return value.isObject() && value.toObject()->type()->is_module();
+/// How many parts a container may have that each run makes anew; a larger one stays an attribute.
+constexpr size_t kMaxConstructed = 256;
+
+bool isScalar(const IValue& value) {
+  return value.isInt() || value.isDouble() || value.isBool() || value.isString() || value.isNone() ||
+         value.isComplexDouble() || value.isDevice() || value.isEnum();
 }
 
-/// An attribute of all objects of a class: classes are shared, so what one object keeps, all of them keep.
-using AttributeKey = std::pair<const c10::ClassType*, std::string>;
-
-/// Adds what tells the memory of a value, and of all in it.
-void collectMemory(const IValue& value, std::unordered_set<const void*>& memory) {
-  if (value.isTensor()) {
-    const at::Tensor& tensor = value.toTensor();
-    if (!tensor.defined()) return;
-    memory.insert(tensor.unsafeGetTensorImpl());
-    if (tensor.has_storage()) memory.insert(tensor.storage().unsafeGetStorageImpl());
-    return;
-  }
-  if (!value.isPtrType() || value.isString() || value.isNone()) return;
-  const void* pointer = value.internalToPointer();
+/// Whether constants and constructed containers stand for the value, of at most `budget` parts, from which they go.
+bool canBeFolded(const IValue& value, size_t& budget) {
+  if (isScalar(value)) return true;
+  if (value.isTensor()) return value.toTensor().defined();
+  const auto take = [&](const IValue& part) { return budget > 0 && (--budget, canBeFolded(part, budget)); };
   if (value.isTuple()) {
-    for (const IValue& element : value.toTupleRef().elements()) collectMemory(element, memory);
-    return;
+    const auto& elements = value.toTupleRef().elements();
+    return std::all_of(elements.begin(), elements.end(), take);
   }
-  if (!memory.insert(pointer).second) return;
   if (value.isList()) {
-    for (const IValue& element : value.toListRef()) collectMemory(element, memory);
-  } else if (value.isGenericDict()) {
-    for (const auto& entry : value.toGenericDict()) {
-      collectMemory(entry.key(), memory);
-      collectMemory(entry.value(), memory);
-    }
-  } else if (value.isObject()) {
-    const auto object = value.toObject();
-    for (size_t i = 0; i < object->slots().size(); ++i) collectMemory(readSlot(*object, i), memory);
+    const auto list = value.toListRef();
+    return std::all_of(list.begin(), list.end(), take);
   }
+  if (!value.isGenericDict()) return false;
+  for (const auto& entry : value.toGenericDict()) {
+    if (!take(entry.key()) || !take(entry.value())) return false;
+  }
+  return true;
 }
 
 class Freezer {
  public:
-  Freezer(const Module& module, const std::vector<std::string>& preserved)
-      : result_(cloneWithoutProperties(module)), root_(result_._ivalue()) {
+  Freezer(const Module& module, const FreezeOptions& options)
+      : result_(cloneWithoutProperties(module)), root_(result_._ivalue()), kept_(result_), options_(options) {
     if (Function* forward = methodOf(*root_, "forward")) addMethod(root_, forward);
-    for (const std::string& name : preserved) preserve(name);
-    for (const Module& one : result_.modules()) modules_.push_back(one._ivalue());
+    for (const std::string& name : options.preserved) preserve(name);
   }
 
   Module run() {
     // Folding an attribute decides branches, which takes away writes to other attributes, and so on.
     for (bool changed = true; changed;) {
       changed = false;
-      analyze();
-      for (const Entry& method : methods_) {
+      kept_.analyze(methods_);
+      for (const EntryMethod& method : methods_) {
         for (Graph* graph : withForks(*method.graph)) {
           changed |= foldAttributes(
               *graph, [&](Graph& of) { return setConcreteTypes(of.block()); },
@@ -81,7 +70,7 @@ class Freezer {
       }
     }
     refuseSelf();
-    for (const Entry& method : methods_) {
+    for (const EntryMethod& method : methods_) {
       // From the inside, so that a module that only a fork read is read no more.
       std::vector<Graph*> graphs = withForks(*method.graph);
       for (auto graph = graphs.rbegin(); graph != graphs.rend(); ++graph) {
@@ -90,39 +79,17 @@ class Freezer {
       }
     }
     prune();
-    for (const Entry& method : methods_) method.function->setGraph(method.graph);
+    for (const EntryMethod& method : methods_) method.function->setGraph(method.graph);
     return result_;
   }
 
-  /// Graphs that run beside the others: what a method forks.
-  static const std::shared_ptr<Graph>* forkedBy(const Node* node) {
-    return runsApart(*node) && node->hasAttribute(attr::Subgraph) ? &node->g(attr::Subgraph) : nullptr;
-  }
-
-  static void collectForks(Block* block, std::vector<Graph*>& graphs) {
-    for (Node* node : block->nodes()) {
-      if (const auto* forked = forkedBy(node)) {
-        graphs.push_back(forked->get());
-        collectForks((*forked)->block(), graphs);
-      }
-      for (Block* inner : node->blocks()) collectForks(inner, graphs);
-    }
-  }
-
  private:
-  /// A method that can be called from outside, and the module that it is of.
-  struct Entry {
-    ObjectPtr object;
-    Function* function;
-    std::shared_ptr<Graph> graph;
-  };
-
   static Function* methodOf(const c10::ivalue::Object& object, const std::string& name) {
     return dynamic_cast<Function*>(object.type()->findMethod(name));
   }
 
   void addMethod(const ObjectPtr& object, Function* function) {
-    for (const Entry& method : methods_) {
+    for (const EntryMethod& method : methods_) {
       if (method.function == function && method.object == object) return;
     }
     methods_.push_back({object, function, function->definition()->copy()});
@@ -141,10 +108,10 @@ class Freezer {
       }
       const auto slot = object->type()->findAttributeSlot(name);
       if (!slot) throw UserError("Unknown name: " + path + ". It is no attribute or method of the module.");
-      preserved_.insert({object->type().get(), name});
+      kept_.preserve(object, name);
       const IValue value = readSlot(*object, *slot);
       if (dot == std::string::npos) {
-        if (holdsModule(value)) preserved_modules_.insert(value.toObject().get());
+        if (holdsModule(value)) kept_.preserveWhole(value.toObject());
         return;
       }
       if (!holdsModule(value)) throw UserError("Unknown name: " + path + ". '" + name + "' is no submodule.");
@@ -153,41 +120,7 @@ class Freezer {
     }
   }
 
-  // Which module each value is, and what must stay.
-
-  void analyze() {
-    objects_.clear();
-    kept_ = preserved_;
-    whole_.clear();
-    for (const Entry& method : methods_) {
-      // The objects of a class share its code, which must not hold what one of them holds.
-      if (method.object != root_ && isShared(*method.object->type())) keepWhole(method.object);
-    }
-    for (const Entry& method : methods_) findAssigned(method.graph->block());
-    for (const Entry& method : methods_) {
-      objects_[method.graph->inputs()[0]] = method.object;
-      follow(method.graph->block());
-    }
-    for (const ObjectPtr& module : modules_) {
-      if (preserved_modules_.contains(module.get())) keepWhole(module);
-    }
-    for (const Entry& method : methods_) {
-      for (Graph* graph : withForks(*method.graph)) findWritten(graph->block(), *aliasesOf(*graph));
-    }
-    keepWhatShares();
-  }
-
-  bool isShared(const c10::ClassType& type) const {
-    return std::count_if(modules_.begin(), modules_.end(), [&](const ObjectPtr& module) {
-             return module->type().get() == &type;
-           }) > 1;
-  }
-
-  static std::vector<Graph*> withForks(Graph& graph) {
-    std::vector<Graph*> graphs{&graph};
-    collectForks(graph.block(), graphs);
-    return graphs;
-  }
+  // Rewriting.
 
   static void dropUnusedInputsOfForks(Block* block) {
     for (Node* node : block->nodes()) {
@@ -202,117 +135,15 @@ class Freezer {
     }
   }
 
-  void findAssigned(Block* block) {
-    for (Node* node : block->nodes()) {
-      if (node->kind() == prim::SetAttr) {
-        if (const auto* type = node->input(0)->type()->castRaw<c10::ClassType>())
-          kept_.insert({type, node->s(attr::name)});
-      }
-      for (Block* inner : node->blocks()) findAssigned(inner);
-      if (const auto* forked = forkedBy(node)) findAssigned((*forked)->block());
-    }
-  }
-
-  void follow(Block* block) {
-    for (Node* node : block->nodes()) {
-      const auto* forked = forkedBy(node);
-      for (size_t i = 0; i < node->inputs().size(); ++i) {
-        const auto found = objects_.find(node->input(i));
-        if (found == objects_.end()) continue;
-        const ObjectPtr object = found->second;
-        if (forked) {
-          objects_[(*forked)->inputs()[i]] = object;
-          continue;
-        }
-        const bool is_access = i == 0 && (node->kind() == prim::GetAttr || node->kind() == prim::SetAttr);
-        if (!is_access) {
-          keepWhole(object);
-        } else if (node->kind() == prim::GetAttr) {
-          const IValue value = valueOf(*object, node->s(attr::name));
-          if (!holdsModule(value)) continue;
-          if (kept_.contains({object->type().get(), node->s(attr::name)}) &&
-              !preserved_.contains({object->type().get(), node->s(attr::name)})) {
-            keepWhole(value.toObject());  // another module may be put in its place
-          } else {
-            objects_[node->output()] = value.toObject();
-          }
-        }
-      }
-      for (Block* inner : node->blocks()) follow(inner);
-      if (forked) follow((*forked)->block());
-    }
-    for (Value* output : block->outputs()) {
-      if (const auto found = objects_.find(output); found != objects_.end()) keepWhole(found->second);
-    }
-  }
-
-  static IValue valueOf(const c10::ivalue::Object& object, const std::string& name) {
-    const auto slot = object.type()->findAttributeSlot(name);
-    return slot ? readSlot(object, *slot) : IValue();
-  }
-
-  /// The module's attributes and methods stay, and those of the modules below it.
-  void keepWhole(const ObjectPtr& object) {
-    if (!whole_.insert(object->type().get()).second) return;
-    for (size_t slot = 0; slot < object->type()->numAttributes(); ++slot) {
-      kept_.insert({object->type().get(), object->type()->getAttributeName(slot)});
-      // All objects of the class keep what they hold.
-      for (const ObjectPtr& other : modules_) {
-        if (other->type() != object->type()) continue;
-        if (const IValue value = readSlot(*other, slot); holdsModule(value)) keepWhole(value.toObject());
-      }
-    }
-  }
-
-  void findWritten(Block* block, AliasDb& memory) {
-    for (Node* node : block->nodes()) {
-      for (Block* inner : node->blocks()) findWritten(inner, memory);
-      if (node->kind() != prim::GetAttr) continue;
-      const auto* type = node->input(0)->type()->castRaw<c10::ClassType>();
-      if (type && type->is_module() && !objects_.contains(node->output()) && memory.hasWriters(node->output()))
-        kept_.insert({type, node->s(attr::name)});
-    }
-  }
-
-  /// An attribute that shares memory with one that stays must stay too: as a constant it would be saved separately.
-  void keepWhatShares() {
-    std::unordered_set<const void*> memory;
-    std::set<AttributeKey> done;
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const ObjectPtr& module : modules_) {
-        const auto& type = *module->type();
-        for (size_t slot = 0; slot < type.numAttributes(); ++slot) {
-          const IValue value = readSlot(*module, slot);
-          if (holdsModule(value)) continue;
-          const AttributeKey key{&type, type.getAttributeName(slot)};
-          if (kept_.contains(key)) {
-            const size_t before = memory.size();
-            collectMemory(value, memory);
-            changed |= memory.size() != before;
-            continue;
-          }
-          std::unordered_set<const void*> own;
-          collectMemory(value, own);
-          if (std::none_of(own.begin(), own.end(), [&](const void* part) { return memory.contains(part); })) continue;
-          kept_.insert(key);
-          changed = true;
-        }
-      }
-    }
-  }
-
-  // Rewriting.
-
   /// Attributes of interface types hold a module whose class is known here, so that calls of it can be inlined.
   bool setConcreteTypes(Block* block) {
     bool changed = false;
     for (Node* node : block->nodes()) {
       for (Block* inner : node->blocks()) changed |= setConcreteTypes(inner);
       if (node->kind() != prim::GetAttr) continue;
-      const auto found = objects_.find(node->output());
-      if (found == objects_.end() || *node->output()->type() == *found->second->type()) continue;
-      node->output()->setType(found->second->type());
+      const ObjectPtr object = kept_.objectOf(node->output());
+      if (!object || *node->output()->type() == *object->type()) continue;
+      node->output()->setType(object->type());
       changed = true;
     }
     return changed;
@@ -323,15 +154,19 @@ class Freezer {
     for (Node* node : block->nodesSafely()) {
       for (Block* inner : node->blocks()) changed |= fold(inner);
       if (node->kind() != prim::GetAttr) continue;
-      const auto found = objects_.find(node->input(0));
-      if (found == objects_.end()) continue;
-      const auto& type = *found->second->type();
+      const ObjectPtr object = kept_.objectOf(node->input(0));
+      if (!object) continue;
+      const auto& type = *object->type();
       const auto slot = type.findAttributeSlot(node->s(attr::name));
-      if (!slot || kept_.contains({&type, node->s(attr::name)})) continue;
-      const IValue value = readSlot(*found->second, *slot);
+      if (!slot || kept_.contains(*object, node->s(attr::name))) continue;
+      const IValue value = readSlot(*object, *slot);
+      if (options_.keep_parameters && value.isTensor() && type.is_parameter(*slot)) continue;
+      if (options_.keep_training && type.is_module() && node->s(attr::name) == "training") continue;
       Graph& graph = node->graph();
       const InsertPointGuard guard(graph, node);
-      Value* constant = constantOf(value, node, {found->second.get(), *slot});
+      size_t budget = kMaxConstructed;
+      if (!canBeFolded(value, budget)) continue;
+      Value* constant = constantOf(value, node->output()->type(), node);
       if (!constant) continue;
       node->output()->replaceAllUsesWith(constant);
       node->destroy();
@@ -340,61 +175,54 @@ class Freezer {
     return changed;
   }
 
-  /// What stands for the value in a graph; null if nothing does.
-  Value* constantOf(const IValue& value, Node* node, std::pair<const void*, size_t> place) {
+  /// What stands for the value in a graph; null if nothing does. Each run makes a container of its own.
+  Value* constantOf(const IValue& value, const TypePtr& type, Node* node) {
     Graph& graph = node->graph();
     const auto located = [&](Value* made) {
       made->node()->copyLocation(node);
       return made;
     };
     if (value.isTensor()) {
-      if (!value.toTensor().defined()) return nullptr;
-      at::Tensor& tensor = tensors_[place];
+      at::Tensor& tensor = tensors_[value.toTensor().unsafeGetTensorImpl()];
       if (!tensor.defined()) tensor = value.toTensor().requires_grad() ? value.toTensor().detach() : value.toTensor();
       return located(graph.insertConstant(tensor));
     }
-    if (value.isInt() || value.isDouble() || value.isBool() || value.isString() || value.isNone() ||
-        value.isComplexDouble() || value.isDevice() || value.isEnum())
-      return located(graph.insertConstant(value, value.isNone() ? node->output()->type() : TypePtr()));
+    if (isScalar(value)) return located(graph.insertConstant(value, value.isNone() ? type : TypePtr()));
+    const auto* optional = type->castRaw<c10::OptionalType>();
+    const TypePtr held = optional ? optional->getElementType() : type;
     if (value.isTuple()) {
-      const auto* type = node->output()->type()->castRaw<c10::TupleType>();
-      return type ? construct(prim::TupleConstruct, value.toTupleRef().elements().vec(), node, place) : nullptr;
+      if (!held->castRaw<c10::TupleType>()) return nullptr;
+      const auto& elements = value.toTupleRef().elements();
+      return construct(prim::TupleConstruct, elements.vec(), held->containedTypes(), held, node);
     }
-    // Each run makes a new list, so it must not be returned.
-    if (value.isList() && isOnlyRead(node->output()))
-      return construct(prim::ListConstruct, value.toListRef().vec(), node, place);
-    return nullptr;
+    if (value.isList()) {
+      if (!held->castRaw<c10::ListType>()) return nullptr;
+      return construct(prim::ListConstruct, value.toListRef().vec(), held->containedTypes(), held, node);
+    }
+    if (!held->castRaw<c10::DictType>()) return nullptr;
+    std::vector<IValue> entries;
+    for (const auto& entry : value.toGenericDict()) {
+      entries.push_back(entry.key());
+      entries.push_back(entry.value());
+    }
+    return construct(prim::DictConstruct, entries, held->containedTypes(), held, node);
   }
 
-  Value* construct(Symbol kind, const std::vector<IValue>& elements, Node* node, std::pair<const void*, size_t> place) {
+  /// Of parts whose types are `types`, over and over.
+  Value* construct(
+      Symbol kind, const std::vector<IValue>& parts, at::ArrayRef<TypePtr> types, const TypePtr& type, Node* node) {
     std::vector<Value*> values;
-    for (const IValue& element : elements) {
-      // Numbers and tensors only: for what is nested deeper, the attribute stays.
-      if (element.isTensor()
-              ? !element.toTensor().defined() || element.toTensor().requires_grad()
-              : !(element.isInt() || element.isDouble() || element.isBool() || element.isString() || element.isNone()))
-        return nullptr;
-      values.push_back(nullptr);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      Value* value = constantOf(parts[i], types[i % types.size()], node);
+      if (!value) return nullptr;
+      values.push_back(value);
     }
-    (void)place;
-    Graph& graph = node->graph();
-    for (size_t i = 0; i < elements.size(); ++i) values[i] = graph.insertConstant(elements[i]);
-    Node* made = graph.insertNode(graph.create(kind, values))->copyLocation(node);
-    return made->output()->setType(node->output()->type());
-  }
-
-  static bool isOnlyRead(const Value* list) {
-    for (const Use& use : list->uses()) {
-      if (use.user->kind() == prim::ListUnpack) continue;
-      const Operator* op = isStructural(use.user->kind()) ? nullptr : operatorOf(*use.user);
-      if (!op || op->mayShareArguments()) return false;
-      if (entryUse(*use.user) != EntryUse::Reads && !op->isPure()) return false;
-    }
-    return true;
+    Node* made = node->graph().insertNode(node->graph().create(kind, values))->copyLocation(node);
+    return made->output()->setType(type);
   }
 
   void refuseSelf() {
-    if (whole_.contains(root_->type().get())) {
+    if (kept_.isWhole(*root_->type())) {
       throw UserError(
           "attempted to freeze a module that return itself: it does, or it hands itself on to something that can't be "
           "inlined");
@@ -403,7 +231,7 @@ class Freezer {
 
   // What is left.
 
-  void findUsed(Block* block, std::set<AttributeKey>& used) {
+  void findUsed(Block* block, std::set<ClassAttribute>& used) {
     for (Node* node : block->nodes()) {
       for (Block* inner : node->blocks()) findUsed(inner, used);
       if (const auto* forked = forkedBy(node)) findUsed((*forked)->block(), used);
@@ -414,12 +242,13 @@ class Freezer {
   }
 
   void prune() {
-    std::set<AttributeKey> used = preserved_;
-    for (const Entry& method : methods_) findUsed(method.graph->block(), used);
+    std::set<ClassAttribute> used;
+    for (const auto& [object, name] : kept_.preserved()) used.insert({object->type().get(), name});
+    for (const EntryMethod& method : methods_) findUsed(method.graph->block(), used);
     std::set<c10::ClassType*> classes;
-    for (const ObjectPtr& module : modules_) {
+    for (const ObjectPtr& module : kept_.modules()) {
       c10::ClassType& type = *module->type();
-      if (whole_.contains(&type)) continue;
+      if (kept_.isWhole(type)) continue;
       classes.insert(&type);
       for (size_t slot = type.numAttributes(); slot-- > 0;) {
         if (!used.contains({&type, type.getAttributeName(slot)})) module->unsafeRemoveSlot(slot);
@@ -431,8 +260,8 @@ class Freezer {
         if (!used.contains({type, name})) type->unsafeRemoveAttribute(name);
       }
       for (torch::jit::Function* method : std::vector<torch::jit::Function*>(type->methods())) {
-        const bool stays =
-            std::any_of(methods_.begin(), methods_.end(), [&](const Entry& entry) { return entry.function == method; });
+        const bool stays = std::any_of(
+            methods_.begin(), methods_.end(), [&](const EntryMethod& entry) { return entry.function == method; });
         if (!stays) type->unsafeRemoveMethod(method->name());
       }
     }
@@ -440,13 +269,10 @@ class Freezer {
 
   Module result_;
   ObjectPtr root_;
-  std::vector<ObjectPtr> modules_;
-  std::vector<Entry> methods_;
-  std::set<AttributeKey> preserved_, kept_;
-  std::unordered_set<const void*> preserved_modules_;
-  std::unordered_set<const c10::ClassType*> whole_;  // classes that lose nothing
-  std::unordered_map<const Value*, ObjectPtr> objects_;
-  std::map<std::pair<const void*, size_t>, at::Tensor> tensors_;  // one constant per attribute
+  KeptAttributes kept_;
+  const FreezeOptions& options_;
+  std::vector<EntryMethod> methods_;
+  std::unordered_map<const at::TensorImpl*, at::Tensor> tensors_;  // one constant per tensor
 };
 
 /// Hooks of submodules are part of the code that calls them; those of what is called from outside would be lost.
@@ -490,12 +316,23 @@ void refuseHooksAt(const Module& module, const std::string& path) {
 
 void optimizeWithForks(Graph& graph, const std::string& name, bool numerics) {
   optimizeFrozen(graph, name, numerics);
-  std::vector<Graph*> forked;
-  Freezer::collectForks(graph.block(), forked);
-  for (Graph* one : forked) optimizeFrozen(*one, name, numerics);
+  for (Graph* one : withForks(graph)) {
+    if (one != &graph) optimizeFrozen(*one, name, numerics);
+  }
 }
 
 }  // namespace
+
+Module freeze_module(const Module& module, const FreezeOptions& options) {
+  FreezeOptions all = options;
+  if (module.hasattr("training") && module.is_training()) all.keep_parameters = all.keep_training = true;
+  refuseHooks(module);
+  for (const std::string& path : all.preserved) refuseHooksAt(module, path);
+  DefinitionScope scope(*module.program());
+  Module frozen = Freezer(module, all).run();
+  scope.commit();
+  return frozen;
+}
 
 Module freeze(
     const Module& module, const std::optional<std::vector<std::string>>& preserved_attrs, bool optimize_numerics) {
@@ -505,10 +342,8 @@ Module freeze(
         "freezing.");
   }
   const std::vector<std::string> preserved = preserved_attrs.value_or(std::vector<std::string>());
-  refuseHooks(module);
-  for (const std::string& path : preserved) refuseHooksAt(module, path);
   DefinitionScope scope(*module.program());
-  Module frozen = Freezer(module, preserved).run();
+  Module frozen = freeze_module(module, {.preserved = preserved});
   std::vector<std::string> methods;
   for (const std::string& name : preserved) {
     if (methodAt(frozen, name)) methods.push_back(name);

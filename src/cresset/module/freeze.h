@@ -11,7 +11,8 @@ namespace cresset {
 
 /// A new module of the methods `forward` and those in `preserved_attrs`, inlined, with the values of attributes as
 /// constants: of those that no such method writes to, that share no memory with what stays, and that are not in
-/// `preserved_attrs` ("scale", "encoder.scale"; a submodule stays as a whole). What nobody needs any more is gone,
+/// `preserved_attrs` ("scale", "encoder.scale"; a submodule stays as a whole). Lists, dicts and tuples are put together
+/// anew in each call; one of many parts stays an attribute. What nobody needs any more is gone,
 /// `training` and submodules too. Tensors are shared with `module`, which does not change.
 ///
 /// With optimize_numerics, batch norms and arithmetic go into the weights of what is before them (docs/passes.md),
@@ -19,6 +20,15 @@ namespace cresset {
 Module freeze(
     const Module& module, const std::optional<std::vector<std::string>>& preserved_attrs = std::nullopt,
     bool optimize_numerics = true);
+
+struct FreezeOptions {
+  std::vector<std::string> preserved;  // as preserved_attrs of freeze
+  /// Parameters stay attributes wherever they are read, and so does `training`. Both do of a module in training mode.
+  bool keep_parameters = false, keep_training = false;
+};
+
+/// freeze without what it does at its end (run_frozen_optimizations), for a module in training mode too.
+Module freeze_module(const Module& module, const FreezeOptions& options = {});
 
 /// What freeze does to the graphs of methods at its end, for a frozen module that has not run: `forward` and those
 /// named.

@@ -33,6 +33,8 @@ AwaitPtr makeAwaitable(c10::intrusive_ptr<AwaitedCall> call, std::vector<c10::IV
 AwaitPtr makeAwaitable(c10::IValue result, c10::TypePtr result_type);
 /// The result: of its call, which is made now unless it was made before.
 c10::IValue resultOf(c10::ivalue::Await& awaitable);
+/// Whether resultOf would call nothing.
+bool hasResult(c10::ivalue::Await& awaitable);
 /// The inputs of its call, or the result.
 std::vector<c10::IValue> heldBy(c10::ivalue::Await& awaitable);
 

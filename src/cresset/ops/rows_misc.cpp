@@ -313,6 +313,13 @@ AwaitPtr makeAwaitable(IValue result, c10::TypePtr result_type) {
   return awaitOf(std::move(awaited), std::move(result_type));
 }
 
+bool hasResult(c10::ivalue::Await& awaitable) {
+  const auto awaited = awaitedOf(awaitable);
+  if (!awaited) return awaitable.completed();
+  const std::unique_lock lock(awaited->mutex);
+  return awaited->has_result;
+}
+
 IValue resultOf(c10::ivalue::Await& awaitable) {
   const auto awaited = awaitedOf(awaitable);
   if (!awaited) return awaitable.wait();

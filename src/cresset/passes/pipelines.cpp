@@ -89,6 +89,7 @@ bool foldAttributes(Graph& graph, const GraphStep& set_types, const GraphStep& f
   // Lists of modules' values that were filled, and the types of what came out, let more be folded.
   changed |= passes.run("remove-list-mutation");
   changed |= passes.run("peephole");
+  changed |= passes.run("lower-tuples");
   // Reads and writes that are gone no longer keep attributes from being folded.
   changed |= passes.run("dce");
   return changed;

@@ -28,6 +28,16 @@ void bindFreezing(py::module_& module) {
     return wrapObject(frozen);
   });
   module.def(
+      "_freeze_module", [](const py::object& object, const std::vector<std::string>& preserved, bool keep_parameters) {
+        const Module given = moduleFrom(object);
+        ObjectPtr frozen;
+        {
+          py::gil_scoped_release no_gil;
+          frozen = freeze_module(given, {.preserved = preserved, .keep_parameters = keep_parameters})._ivalue();
+        }
+        return wrapObject(frozen);
+      });
+  module.def(
       "_run_frozen_optimizations",
       [](const py::object& object, bool numerics, const std::vector<std::string>& methods) {
         const Module given = moduleFrom(object);

@@ -139,7 +139,8 @@ py::object functionOfAwait(const AwaitHandle& self) {
   return self.function;
 }
 
-py::tuple argumentsOfAwait(const AwaitHandle& self) {
+py::tuple argumentsOfAwait(AwaitHandle& self) {
+  if (self.script && self.is_nowait) return py::make_tuple(waitForAwait(self));
   if (self.script)
     throw UserError("The Await of a script does not show its arguments; args() are those of _awaitable.");
   return self.arguments;
@@ -230,6 +231,7 @@ void bindFutures(py::module_& module) {
 
 py::object wrapAwait(AwaitPtr awaitable) {
   AwaitHandle handle;
+  handle.is_nowait = hasResult(*awaitable);
   handle.script = std::move(awaitable);
   return py::cast(std::move(handle));
 }
@@ -264,7 +266,8 @@ void bindAwaitables(py::module_& module) {
       .def("fn", functionOfAwait, "The Python function that is called.")
       .def("args", argumentsOfAwait, "The arguments that it is called with; the result, if is_nowait().")
       .def(
-          "is_nowait", [](const AwaitHandle& self) { return self.is_nowait; }, "Whether it was made with its result.")
+          "is_nowait", [](const AwaitHandle& self) { return self.is_nowait; },
+          "Whether there was nothing left to call when Python got it.")
       .def("__getattr__", attributeOfResult);
   module.def(
       "_awaitable",

@@ -328,7 +328,7 @@ void bindObjects(py::module_& module) {
           "define", [](const ObjectHandle& self, const std::string& source) { Module(self.object).define(source); },
           py::call_guard<py::gil_scoped_release>())
       .def(
-          "dump",
+          "dump_to_str",
           [](const ObjectHandle& self, bool code, bool attributes, bool parameters) {
             return Module(self.object).dump_to_str(code, attributes, parameters);
           },
