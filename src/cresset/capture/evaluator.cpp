@@ -10,13 +10,24 @@ namespace {
 
 thread_local PyObject* interruption = nullptr;  // owned
 
-bool holds(PyObject* values, PyObject* object) {
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(values);
+/// Whether a variable, or a tuple of arguments, has the object. A frame's f_locals would keep what it has.
+bool holds(PyObject* const* values, Py_ssize_t count, PyObject* object) {
   for (Py_ssize_t i = 0; i < count; i++) {
-    PyObject* value = PySequence_Fast_GET_ITEM(values, i);
-    if (value == object || (PyTuple_Check(value) && holds(value, object))) return true;
+    PyObject* value = values[i];
+    if (value != nullptr && PyCell_Check(value)) value = PyCell_GET(value);
+    if (value == nullptr) continue;
+    if (value == object) return true;
+    if (PyTuple_Check(value) && holds(PySequence_Fast_ITEMS(value), PyTuple_GET_SIZE(value), object)) return true;
   }
   return false;
+}
+
+Frame frameOf(PyFrameObject* object) {
+#if PY_VERSION_HEX >= 0x030b0000
+  return Frame(object->f_frame);
+#else
+  return Frame(object);
+#endif
 }
 
 }  // namespace
@@ -32,13 +43,9 @@ bool isOfHandler(PyObject* traceback) {
   while (!found && traceback != nullptr && PyTraceBack_Check(traceback)) {
     auto* entry = reinterpret_cast<PyTracebackObject*>(traceback);
     auto* caller = reinterpret_cast<PyObject*>(PyFrame_GetBack(entry->tb_frame));
-    PyObject* locals = PyObject_GetAttrString(reinterpret_cast<PyObject*>(entry->tb_frame), "f_locals");
-    PyObject* values = caller != nullptr && locals != nullptr ? PyMapping_Values(locals) : nullptr;
-    found = values != nullptr && holds(values, caller);
-    Py_XDECREF(values);
-    Py_XDECREF(locals);
+    const Frame frame = frameOf(entry->tb_frame);
+    found = caller != nullptr && holds(frame.slots(), frame.numVariables(), caller);
     Py_XDECREF(caller);
-    PyErr_Clear();
     traceback = reinterpret_cast<PyObject*>(entry->tb_next);
   }
   return found;
