@@ -668,8 +668,9 @@ class Recorder(Objects, Containers, Calls):
 
     def COMPARE_OP(self, view, frame, argument):
         right, left = frame.stack.pop(), frame.stack.pop()
-        if any(not isinstance(value, Value) or isinstance(value, Fresh) for value in (left, right)):
+        if not isinstance(left, Value) or not isinstance(right, Value):
             raise NoRow("a comparison of containers")
+        left, right = self.of_numbers(left), self.of_numbers(right)
         tensors = self.is_tensor(left) or self.is_tensor(right)
         if sys.version_info >= (3, 13):
             if tensors and argument & 16:
@@ -679,11 +680,23 @@ class Recorder(Objects, Containers, Calls):
             argument >>= 4
         if tensors:
             self.operands(left, right)
-        elif any(type(value.object) not in (*PLAIN, *OPAQUE) or self.is_slice(value) for value in (left, right)):
+        elif any(self.is_uncompared(value) for value in (left, right)):
             raise NoRow("a comparison of objects")
         self.typed(left)
         self.typed(right)
         self.pending = self.compute("Compare", self.register(left), argument, inputs=[self.register(right)], owned=True)
+
+    def of_numbers(self, value):
+        """A tuple of numbers that the plan makes, with its elements' classes checked; other values as they are."""
+        if isinstance(value, Fresh):
+            if type(value) is not Fresh or value.kind is not tuple or not all(map(self.is_number, value.items)):
+                raise NoRow("a comparison of containers")
+            for item in value.items:
+                self.typed(item)
+        return value
+
+    def is_uncompared(self, value):
+        return type(value) is not Fresh and (type(value.object) not in (*PLAIN, *OPAQUE) or self.is_slice(value))
 
     def IS_OP(self, view, frame, argument):
         right, left = frame.stack.pop(), frame.stack.pop()
@@ -697,7 +710,9 @@ class Recorder(Objects, Containers, Calls):
 
     def BINARY_SUBSCR(self, view, frame, argument):
         index, container = frame.stack.pop(), frame.stack.pop()
-        if self.is_tensor(container):
+        if self.is_slice(index) and index.fixed and self.is_sequence(container):
+            self.pending = self.part_of(container, index.object)
+        elif self.is_tensor(container):
             self.tensor_index(container, self.index(index))
         elif isinstance(container, Keywords):
             self.pending = container.items.get(self.key(index, (str, int)))
@@ -723,6 +738,20 @@ class Recorder(Objects, Containers, Calls):
             self.pending = self.emit("GetItem", self.register(container), inputs=[self.register(index)])
         else:
             self.element(container, index)
+
+    @staticmethod
+    def is_sequence(value):
+        kind = value.kind if type(value) is Fresh else type(getattr(value, "object", None))
+        return isinstance(value, Value) and kind in (tuple, list)
+
+    def part_of(self, container, place):
+        """A slice, by constants, of a list or tuple."""
+        kind = container.kind if type(container) is Fresh else type(container.object)
+        items = container.items if type(container) is Fresh else self.items_of(container)
+        part = items[place]
+        if kind is tuple and len(part) == len(items) and (place.step is None or place.step > 0):
+            return container  # the same object
+        return Fresh(kind, part)
 
     def element(self, container, index):
         kind = type(container.object)
@@ -838,11 +867,18 @@ class Recorder(Objects, Containers, Calls):
         self.undo.append(restore)
 
     def slice_of(self, values):
+        """The Value of a constant slice; the register of another one."""
         for value in values:
             if not isinstance(value, Value) or isinstance(value, Fresh) or type(value.object) not in (int, type(None)):
                 raise NoRow("a slice by other than numbers")
             self.typed(value)
+        if all(value.fixed for value in values):
+            return self.constant(slice(*[value.object for value in values]))
         return self.emit("Slice", inputs=[self.register(value) for value in values])
+
+    def register_of_slice(self, values):
+        made = self.slice_of(values)
+        return self.register(made) if isinstance(made, Value) else made
 
     def BUILD_SLICE(self, view, frame, argument):
         values = frame.stack[-argument:]
@@ -853,10 +889,10 @@ class Recorder(Objects, Containers, Calls):
         container, *values = frame.stack[-3:]
         del frame.stack[-3:]
         if self.is_tensor(container):
-            self.tensor_index(container, self.slice_of(values))
+            self.tensor_index(container, self.register_of_slice(values))
         elif isinstance(container, Value) and type(container.object) is torch.Size:
             self.typed(container)
-            self.pending = self.emit("GetItem", self.register(container), inputs=[self.slice_of(values)])
+            self.pending = self.emit("GetItem", self.register(container), inputs=[self.register_of_slice(values)])
         else:
             raise NoRow("a slice of a container")
 

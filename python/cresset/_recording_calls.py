@@ -157,6 +157,8 @@ class Calls:
             self.call_any_or_all(callee, arguments, names)
         elif any(callee.object is function for function in (list, tuple, sum)):
             self.call_over(callee, arguments, names)
+        elif type(callee.object) is weakref.ref:
+            self.call_reference(callee, arguments, names)
         elif callee.object is len:
             self.call_len(callee, arguments, names)
         elif callee.object is getattr:
@@ -274,6 +276,14 @@ class Calls:
             raise NoRow(f"a super's {name}")
         register = self.emit("SuperItem", self.register(owner), object=name, inputs=[self.register(kind)])
         self.push_method(frame, Value(register, found), owner)
+
+    def call_reference(self, callee, arguments, names):
+        """A weak reference to what lives."""
+        referred = callee.object()
+        if arguments or names or referred is None:
+            raise NoRow("a weak reference to what is no longer there")
+        self.typed(callee)
+        self.pending = Value(self.emit("Referent", self.register(callee)), referred)
 
     def call_len(self, callee, arguments, names):
         if len(arguments) != 1 or names or not is_object(arguments[0]):
@@ -485,12 +495,18 @@ class Calls:
     def call_pairs(self, callee, arguments, names):
         """An enumerate or zip, which a loop unrolls."""
         self.identical(callee)
+        is_strict = callee.object is zip and names == ("strict",)
+        if is_strict:
+            *arguments, strict = arguments
+            names, is_strict = (), self.pin(strict)
         if names or (callee.object is enumerate and len(arguments) != 1) or len(arguments) == 0:
             raise NoRow(f"a {callee.object.__name__} with options")
         for value in arguments:
             if isinstance(value, Fresh):
                 self.register(value)  # from now on it does not grow
         columns = [self.iterated(value) for value in arguments]
+        if is_strict and len({len(column) for column in columns}) > 1:
+            raise NoRow("a strict zip of different lengths")
         if callee.object is enumerate:
             columns.insert(0, [self.constant(i) for i in range(len(columns[0]))])
         self.pending = Pairs([Fresh(tuple, list(row)) for row in zip(*columns)])
@@ -531,6 +547,9 @@ class Calls:
         if isinstance(value, Fresh):
             for item in value.items:
                 self.argument(item)
+        elif self.is_list_of_tensors(value):
+            for item in self.items_of(value):
+                self.typed(item)
         elif value is NULL or isinstance(value, Transient):
             raise NoRow("an argument that is none")
         elif type(value.object) in PLAIN or type(value.object) in OPAQUE or self.is_tensor(value):
@@ -543,6 +562,10 @@ class Calls:
                 self.constants[self.register(value)] = value.object
         else:
             raise NoRow(f"an argument of class {type(value.object).__name__}")
+
+    def is_list_of_tensors(self, value):
+        is_list = isinstance(value, Value) and type(value.object) is list and 0 < len(value.object) <= 256
+        return is_list and all(type(item) in TENSORS for item in value.object)
 
     def call_module(self, callee, arguments, names):
         kind = type(callee.object)

@@ -17,6 +17,7 @@ from ._recording_values import (
     MODULE_GETATTR_CODE,
     MODULE_NAMES,
     MODULE_SETATTR,
+    NAMES_OF_MODULE,
     NULL,
     OBJECT_GETATTRIBUTE,
     OBJECT_SETATTR,
@@ -140,7 +141,32 @@ class Objects:
             register = self.emit("ClassItem", self.register(owner), object="__getattribute__")
             self.call_inline(Value(register, function), [owner, self.constant(name)], ())
             return
+        if issubclass(type(object), types.ModuleType):
+            self.attribute_of_module_kind(frame, owner, name, as_method)
+            return
         self.instance_attribute(frame, owner, name, as_method)
+
+    def attribute_of_module_kind(self, frame, owner, name, as_method):
+        """A name of a module of a class of its own, that it has or that the class's `__getattr__` computes."""
+        object, kind = owner.object, type(owner.object)
+        getter = next((base.__dict__["__getattr__"] for base in kind.__mro__ if "__getattr__" in base.__dict__), None)
+        if kind.__getattribute__ is not types.ModuleType.__getattribute__ or type(getter) is not types.FunctionType:
+            raise NoRow(f"an attribute of a {kind.__name__}")
+        self.versioned(owner)
+        names = NAMES_OF_MODULE.__get__(object)
+        if any(name in base.__dict__ for base in kind.__mro__) or "__getattr__" in names:
+            raise NoRow(f"an attribute that is computed: {name}")
+        if name in names:
+            register = self.emit("ModuleDict", self.register(owner))
+            self.dicts[register] = names
+            self.push_callable(frame, self.dict_item(register, name, names[name]), as_method)
+            return
+        for missing in (name, "__getattr__"):
+            self.check("CheckNoKey", self.register(owner), object=missing)
+        if as_method:
+            frame.stack.append(NULL)
+        register = self.emit("ClassItem", self.register(owner), object="__getattr__")
+        self.call_inline(Value(register, getter), [owner, self.constant(name)], ())
 
     def backend_attribute(self, frame, owner, name, as_method):
         """A name of the module that a `torch.backends` module stands for."""
@@ -276,6 +302,10 @@ class Objects:
                 self.push_method(frame, value, owner)
             elif type(found) is types.FunctionType:
                 frame.stack.append(BoundMethod(value, owner))
+            elif type(found) is staticmethod:
+                function = self.emit("GetAttr", value.register, object="__func__")
+                self.see(function, found.__func__)
+                self.push_callable(frame, Value(function, found.__func__), as_method)
             elif hasattr(type(found), "__get__"):
                 raise NoRow(f"a bound {name}")
             else:

@@ -69,6 +69,7 @@ CONTAINERS = {
 
 JOIN = "".join
 IMPORT = __import__
+NAMES_OF_MODULE = types.ModuleType.__dict__["__dict__"]
 TEXT = (format, str, repr, ascii)  # in the order of FORMAT_VALUE's argument
 
 

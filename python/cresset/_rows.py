@@ -46,9 +46,13 @@ ONLY_WITH = {
     F.batch_norm: (("training", False),), F.dropout: _EVALUATES, F.dropout1d: _EVALUATES, F.dropout2d: _EVALUATES,
     F.dropout3d: _EVALUATES, F.alpha_dropout: _EVALUATES, F.scaled_dot_product_attention: (("dropout_p", 0.0),),
 }  # fmt: skip
+# Recurrent networks that get no packed sequence: the arguments after the weights.
+RECURRENT = (torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu)
+ONLY_WITH.update((function, (("train", False), ("dropout", 0.0))) for function in RECURRENT)
 _STATISTICS = {F.batch_norm: ("running_mean", "running_var")}  # arguments
 CONSTANT = ("inplace", "p")  # arguments that are to be constants of a plan
 _POSITIONS = {F.scaled_dot_product_attention: {"dropout_p": (4, 0.0)}}  # of what has no signature: (place, default)
+_POSITIONS.update((function, {"dropout": (5, None), "train": (6, None)}) for function in RECURRENT)
 # Whether an argument is of a class that takes part in calls: not if all are plain tensors, numbers and None.
 HAS_TORCH_FUNCTION = (
     torch._C._has_torch_function,
@@ -183,6 +187,8 @@ def refused_arguments(function, arguments, names):
         right = right and all(type(getattr(value, "object", None)) in (int, float, bool) for value in arguments)
         return "" if right else f"a call of {function.__name__} of other than numbers"
     count = len(arguments) - len(names)
+    if function in RECURRENT and (count != 9 or names or type(getattr(arguments[3], "object", None)) is not bool):
+        return f"a call of {function.__name__} with a packed sequence"
     for name in ("out", "generator"):
         if name in names or _parameters_of(function).get(name, (count,))[0] < count:
             return f"an argument {name}"

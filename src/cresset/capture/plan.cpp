@@ -132,6 +132,13 @@ PyObject* lookUpAfter(PyTypeObject* type, const PyObject* kind, PyObject* name) 
   return value;
 }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // 3.13 has another, older ones don't
+PyObject* referent(PyObject* object) {                      // borrowed
+  return PyWeakref_Check(object) ? PyWeakref_GET_OBJECT(object) : object;
+}
+#pragma GCC diagnostic pop
+
 /// What a read finds: a new reference; null if there is nothing, perhaps with an exception set.
 PyObject* read(const Step& step, const int* inputs, const Registers& registers, const Machine& machine) {
   switch (step.kind) {
@@ -166,19 +173,16 @@ PyObject* read(const Step& step, const int* inputs, const Registers& registers, 
     }
     case StepKind::SuperItem:
       return lookUpAfter(Py_TYPE(registers[step.a]), registers[inputs[0]], step.object);
+    case StepKind::Referent: {
+      PyObject* found = PyWeakref_CheckRefExact(registers[step.a]) ? referent(registers[step.a]) : nullptr;
+      return found == Py_None ? nullptr : Py_XNewRef(found);
+    }
     case StepKind::Item:
       return Py_XNewRef(item(registers[step.a], step.b));
     default:
       return nullptr;
   }
 }
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // 3.13 has another, older ones don't
-PyObject* referent(PyObject* object) {                      // borrowed
-  return PyWeakref_Check(object) ? PyWeakref_GET_OBJECT(object) : object;
-}
-#pragma GCC diagnostic pop
 
 bool isSameConstant(PyObject* value, PyObject* constant) {
   if (Py_TYPE(value) != Py_TYPE(constant)) return false;

@@ -33,6 +33,7 @@ namespace cresset::capture {
   STEP(ClassItem)          /* target = what the class of a has as object */                             \
   STEP(ClassMember)        /* target = what class a has as object */                                    \
   STEP(SuperItem)          /* target = what follows inputs[0] in the classes of a and has object */     \
+  STEP(Referent)           /* target = what weak reference a refers to */                               \
   STEP(Item)               /* target = a[b], a a list or tuple */                                       \
   STEP(CheckType)          /* the class of a is object, and its version b */                            \
   STEP(CheckClass)         /* class a is object, and its version b */                                   \
