@@ -70,6 +70,10 @@ class Recorder(Objects, Containers, Calls):
         self.stores = []
         self.stored = {}  # the same by key: {key: [(register, the dict or list, Value)]}
         self.grown = {}  # of these the dicts that may get a new key, and the lists: {register: container}
+        self.has_views = (
+            False  # whether keys, values or items of a dict were listed that an iteration goes through later
+        )
+        self.iterated_over = {}  # registers that hold lists over which an iteration has begun
         self.dicts = {}  # registers that hold dicts, which were seen
         self.constants = {}  # register -> tuple, each part of which is checked
         self.effects = {}  # register of a call's result -> registers of what it writes to besides; of random numbers none
@@ -631,8 +635,10 @@ class Recorder(Objects, Containers, Calls):
 
     def BINARY_OP(self, view, frame, argument):
         right, left = frame.stack.pop(), frame.stack.pop()
-        if argument == 0 and type(left) is Fresh and type(right) is Fresh and left.kind is right.kind:
-            self.pending = Fresh(left.kind, [*left.items, *right.items])
+        if argument in (0, NUM_BINARY) and self.joined(left, right, argument != 0):
+            return
+        if argument in (5, NUM_BINARY + 5) and self.is_sequence(left) and self.is_number(right):
+            self.repeated(left, right, argument != 5)
             return
         self.operands(left, right)
         if argument >= NUM_BINARY:
@@ -644,6 +650,36 @@ class Recorder(Objects, Containers, Calls):
         if argument >= NUM_BINARY:
             self.written[register] = self.register(left)
         self.pending = register
+
+    def joined(self, left, right, in_place):
+        """Whether the two are lists or tuples, or sizes with one of these, so that `+` joins them."""
+        kinds = [
+            value.kind if type(value) is Fresh else type(value.object) if isinstance(value, Value) else None
+            for value in (left, right)
+        ]
+        if kinds[0] is kinds[1] and kinds[0] in (tuple, list) and not (in_place and kinds[0] is list):
+            parts = self.parts_of(left), self.parts_of(right)
+            if kinds[0] is tuple and not all(parts):
+                self.pending = right if parts[1] else left  # the same object
+            else:
+                self.pending = Fresh(kinds[0], [*parts[0], *parts[1]])
+            return True
+        if torch.Size not in kinds or not all(kind in (tuple, torch.Size) for kind in kinds):
+            return False
+        for value in (left, right):
+            self.argument(value)
+        self.pending = self.emit("Binary", self.register(left), 0, inputs=[self.register(right)])
+        return True
+
+    def repeated(self, sequence, count, in_place):
+        kind = sequence.kind if type(sequence) is Fresh else type(sequence.object)
+        if (in_place and kind is list) or type(count.object) is not int:
+            raise NoRow("a list that is repeated in place")
+        self.pin(count)
+        items = self.parts_of(sequence) * count.object
+        if len(items) > MAX_STEPS or (kind is tuple and count.object == 1):
+            raise NoRow("a long list, or the same tuple")
+        self.pending = Fresh(kind, items)
 
     def unary(self, frame, number):
         value = frame.stack.pop()
@@ -755,6 +791,9 @@ class Recorder(Objects, Containers, Calls):
 
     def element(self, container, index):
         kind = type(container.object)
+        if kind is str and isinstance(index, Value) and (self.is_number(index) or self.is_slice(index)):
+            self.part_of_text(container, index)
+            return
         if isinstance(index, Fresh) or not isinstance(index, Value):
             raise NoRow("an element of a container")
         if kind is dict and type(index.object) is str:
@@ -777,6 +816,18 @@ class Recorder(Objects, Containers, Calls):
             self.pending = self.emit("GetItem", self.register(container), inputs=[self.register(index)])
         else:
             raise NoRow(f"an element of a {kind.__name__}")
+
+    def part_of_text(self, text, index):
+        self.pin(text)
+        if not self.is_slice(index):
+            self.pin(index)
+        if not index.fixed or type(index.object) not in (int, slice):
+            raise NoRow("a part of a text by other than constants")
+        try:
+            self.pending = self.constant(text.object[index.object])
+        except IndexError as error:
+            _frames.raise_of_handler(error)
+            raise NoRow("an element that is not there") from None
 
     def sized(self, container):
         self.typed(container)
@@ -830,6 +881,9 @@ class Recorder(Objects, Containers, Calls):
             self.changes(container)
             container.items[key] = value
             return
+        if type(container) is Fresh and container.kind is list and self.is_number(index):
+            self.set_element(container, index, value)
+            return
         if isinstance(container, Value) and not isinstance(container, Fresh) and type(container.object) is dict:
             self.typed(container)
             self.store_item(self.register(container), container.object, self.key(index), value)
@@ -842,6 +896,17 @@ class Recorder(Objects, Containers, Calls):
         register = self.compute("Call", self.register(self.constant(operator.setitem)), inputs=inputs)
         self.see(register, None)
         self.written[register] = inputs[0]
+
+    def set_element(self, made, index, value):
+        """Sets an element of a list that the plan makes, and has not made yet."""
+        self.pin(index)
+        place, items = index.object, made.items
+        if made.register is not None or type(place) is not int or not -len(items) <= place < len(items):
+            raise NoRow("an element that is set by other than its number")
+        if not is_object(value) or self.holds(value, made):
+            raise NoRow("an iterator in a list")
+        self.undo.append(lambda before=items[place]: items.__setitem__(place, before))
+        items[place] = value
 
     def DELETE_SUBSCR(self, view, frame, argument):
         container, index = frame.stack[-2:]
@@ -858,6 +923,8 @@ class Recorder(Objects, Containers, Calls):
         """Before a change of a dict that the plan makes, and has not made yet."""
         if made.register is not None:
             raise NoRow("a dict that is changed")
+        if self.has_views:
+            raise NoRow("a dict that is changed while it may be iterated over")
         items, before = made.items, dict(made.items)
 
         def restore():

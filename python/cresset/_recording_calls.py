@@ -32,6 +32,7 @@ from ._recording_values import (
     SUSPENDS,
     TENSORS,
     TUPLE_NEW,
+    VIEWS_OF_ORDERED,
     BoundMethod,
     EndOfGradMode,
     FrameShadow,
@@ -49,6 +50,7 @@ from ._recording_values import (
     Super,
     Transient,
     Value,
+    View,
     graph_break,
     is_object,
     is_of_objects,
@@ -147,7 +149,7 @@ class Calls:
             self.call_tuple_new(callee, arguments, names)
         elif is_of_objects(callee.object):
             self.call_class(callee, arguments, names)
-        elif any(callee.object is method for method in DICT_METHODS.values()):
+        elif any(callee.object is method for method in (*DICT_METHODS.values(), *VIEWS_OF_ORDERED)):
             self.call_keywords(callee, arguments, names)
         elif callee.object is super:
             self.call_super(view, frame, callee, arguments, names)
@@ -157,6 +159,10 @@ class Calls:
             self.call_any_or_all(callee, arguments, names)
         elif any(callee.object is function for function in (list, tuple, sum)):
             self.call_over(callee, arguments, names)
+        elif type(callee.object) is types.MethodType:
+            self.call_method(view, frame, callee, arguments, names)
+        elif type(callee.object) is types.MethodDescriptorType and callee.object.__objclass__ is str:
+            self.call_of_text(callee, arguments, names)
         elif type(callee.object) is weakref.ref:
             self.call_reference(callee, arguments, names)
         elif callee.object is len:
@@ -171,6 +177,9 @@ class Calls:
             self.call_isinstance(callee, arguments, names)
         elif callee.object is graph_break:
             raise NoRow("a call of graph_break")
+        elif callee.object is MODULE_CALL["__call__"] and callee.object is not None and arguments:
+            self.identical(callee)
+            self.call_module(arguments[0], arguments[1:], names, plainly=True)
         elif type(callee.object) is types.FunctionType:
             self.call_function(callee, arguments, names)
         elif issubclass(type(callee.object), torch.nn.Module):
@@ -276,6 +285,55 @@ class Calls:
             raise NoRow(f"a super's {name}")
         register = self.emit("SuperItem", self.register(owner), object=name, inputs=[self.register(kind)])
         self.push_method(frame, Value(register, found), owner)
+
+    def call_method(self, view, frame, callee, arguments, names):
+        """A bound method that is there when the plan begins."""
+        method = callee.object
+        self.typed(callee)
+        parts = []
+        for name in ("__func__", "__self__"):
+            register = self.emit("GetAttr", self.register(callee), object=name)
+            self.see(register, getattr(method, name))
+            parts.append(self.values[register])
+        self.call_of(view, frame, parts[0], [parts[1], *arguments], names)
+
+    def call_of_text(self, callee, arguments, names):
+        """A method of a text that a check leaves no other, with constants."""
+        self.identical(callee)
+        given = []
+        for value in arguments:
+            if isinstance(value, Fresh) and value.kind is tuple:
+                items = value.items
+            elif isinstance(value, Value) and type(value.object) is tuple and value.fixed:
+                items = [self.constant(item) for item in value.object]
+            else:
+                items = [value]
+            plain = (str, int, bool, type(None))
+            if any(
+                not isinstance(item, Value) or isinstance(item, Fresh) or type(item.object) not in plain
+                for item in items
+            ):
+                raise NoRow("a text of other than texts")
+            for item in items:
+                self.pin(item)
+            given.append(value.object if items == [value] else tuple(item.object for item in items))
+        result = self.result_of(callee.object, given, names)
+        if type(result) in (list, tuple):
+            self.pending = Fresh(type(result), [self.constant(item) for item in result])
+        elif type(result) in (str, int, bool):
+            self.pending = self.constant(result)
+        else:
+            raise NoRow(f"a call of {callee.object.__qualname__}")
+
+    @staticmethod
+    def result_of(function, given, names):
+        """What a function of constants returns."""
+        count = len(given) - len(names)
+        try:
+            return function(*given[:count], **dict(zip(names, given[count:], strict=True)))
+        except (TypeError, ValueError, LookupError) as error:
+            _frames.raise_of_handler(error)
+            raise NoRow(f"a call of {function.__qualname__} that raises") from None
 
     def call_reference(self, callee, arguments, names):
         """A weak reference to what lives."""
@@ -504,6 +562,7 @@ class Calls:
         for value in arguments:
             if isinstance(value, Fresh):
                 self.register(value)  # from now on it does not grow
+            self.has_views = self.has_views or isinstance(value, View)
         columns = [self.iterated(value) for value in arguments]
         if is_strict and len({len(column) for column in columns}) > 1:
             raise NoRow("a strict zip of different lengths")
@@ -567,9 +626,20 @@ class Calls:
         is_list = isinstance(value, Value) and type(value.object) is list and 0 < len(value.object) <= 256
         return is_list and all(type(item) in TENSORS for item in value.object)
 
-    def call_module(self, callee, arguments, names):
+    def call_module(self, callee, arguments, names, plainly=False):
+        """`plainly`: as nn.Module.__call__ does, whatever the class has."""
+        if not isinstance(callee, Value) or not issubclass(type(callee.object), torch.nn.Module):
+            raise NoRow("a call of nn.Module.__call__ with other arguments")
         kind = type(callee.object)
+        own = self.class_attribute(callee, "__call__")
+        if not plainly and own is not MODULE_CALL["__call__"] and type(own) is types.FunctionType:
+            register = self.emit("ClassItem", self.register(callee), object="__call__")
+            self.call_function(Value(register, own), [callee, *arguments], names)
+            return
         for name, function in MODULE_CALL.items():
+            if plainly and name == "__call__":
+                self.has_code(function, MODULE_CODES[name])
+                continue
             if self.class_attribute(callee, name) is not function or function is None:
                 raise NoRow(f"a module with a {name} of its own")
             self.has_code(function, MODULE_CODES[name])

@@ -4,10 +4,12 @@ import dis
 import itertools
 import sys
 import types
+from collections import OrderedDict
 
 import torch
 
 from ._recording_values import (
+    COMPARED,
     CONTAINERS,
     ITERATIONS,
     MAX_DEPTH,
@@ -26,6 +28,8 @@ from ._recording_values import (
     Pairs,
     Range,
     Value,
+    View,
+    ViewIterator,
     is_object,
 )
 
@@ -144,9 +148,9 @@ class Containers:
             return self.key(value, (str, int)) in container.items
         if not isinstance(container, Value) or not isinstance(value, Value) or isinstance(value, Fresh):
             raise NoRow("a search in a container")
-        if type(value.object) not in (int, bool, str, type(None)):
+        if type(value.object) not in (int, bool, str, type(None), *COMPARED):
             raise NoRow(f"a search for a {type(value.object).__name__}")
-        self.pin(value)
+        self.known(value)
         if isinstance(container, Fresh):
             items = container.items
         elif container.fixed and type(container.object) in (tuple, frozenset):
@@ -168,15 +172,26 @@ class Containers:
         else:
             raise NoRow(f"a search in a {type(container.object).__name__}")
         for item in items:
-            if not isinstance(item, Value) or isinstance(item, Fresh) or type(item.object) not in PLAIN:
+            if not isinstance(item, Value) or isinstance(item, Fresh) or type(item.object) not in (*PLAIN, *COMPARED):
                 raise NoRow("a search in a container")
-            self.pin(item)
+            self.known(item)
         return any(item.object is value.object or item.object == value.object for item in items)
+
+    def known(self, value):
+        """Checks a number, text or the like to be what it is."""
+        if type(value.object) not in COMPARED:
+            self.pin(value)
+        elif not value.fixed:
+            self.check("CheckConst", self.register(value), object=value.object)
+            value.fixed = True
 
     def call_keywords(self, callee, arguments, names):
         """A method of the keyword arguments of a function."""
         if callee.object is dict.get and arguments and isinstance(arguments[0], Value) and not names:
             self.call_dict_get(*arguments)
+            return
+        if not names and len(arguments) == 1 and isinstance(arguments[0], Value):
+            self.call_view(callee.object.__name__, *arguments)
             return
         if names or not arguments or not isinstance(arguments[0], Keywords):
             raise NoRow(f"a call of dict.{callee.object.__name__}")
@@ -206,9 +221,25 @@ class Containers:
         elif name == "copy" and not rest:
             self.pending = Keywords(dict(items))
         elif name in ("items", "keys", "values") and not rest:
-            pairs = [(self.constant(key), value) for key, value in items.items()]
-            of_pair = {"items": lambda pair: Fresh(tuple, list(pair)), "keys": lambda p: p[0], "values": lambda p: p[1]}
-            self.pending = Pairs([of_pair[name](pair) for pair in pairs])
+            self.pending = View(lambda: self.view_of(name, items))
+        else:
+            raise NoRow(f"a call of dict.{name}")
+
+    def view_of(self, name, items):
+        if name == "items":
+            return [Fresh(tuple, [self.constant(key), value]) for key, value in items.items()]
+        return [self.constant(key) for key in items] if name == "keys" else list(items.values())
+
+    def call_view(self, name, owner):
+        """The keys, values or items of a dict that is there, to be iterated over at once."""
+        if isinstance(owner, Fresh) or name not in ("items", "keys", "values"):
+            raise NoRow(f"a call of dict.{name}")
+        if type(owner.object) is dict:
+            self.keywords_of(owner)
+            self.pending = View(lambda: self.view_of(name, self.keywords_of(owner)))
+        elif type(owner.object) is OrderedDict and not owner.object:
+            self.sized(owner)
+            self.pending = View(list)
         else:
             raise NoRow(f"a call of dict.{name}")
 
@@ -254,8 +285,7 @@ class Containers:
         if isinstance(value, Generator):
             frame.stack.append(value)
             return
-        items = self.iterated(value)
-        frame.stack.append(Iterator(items))
+        frame.stack.append(ViewIterator(value) if isinstance(value, View) else Iterator(self.iterated(value)))
 
     def iterated(self, value):
         """The elements that an iteration over it gives."""
@@ -263,10 +293,16 @@ class Containers:
             items = value.items  # of a list, which may grow meanwhile
         elif isinstance(value, (Range, Pairs)):
             items = value.items
+        elif isinstance(value, View):
+            items = value.make()
         elif isinstance(value, Keywords):
-            items = [self.constant(key) for key in value.items]
+            items = self.view_of("keys", value.items)
+        elif isinstance(value, Value) and type(value.object) is dict:
+            items = self.view_of("keys", self.keywords_of(value))
         elif isinstance(value, Value) and not isinstance(value, Fresh) and type(value.object) in SEQUENCES:
             items = self.items_of(value)
+            if type(value.object) is list:
+                self.iterated_over[value.register] = value.object
         elif isinstance(value, Value) and issubclass(type(value.object), (torch.nn.Sequential, torch.nn.ModuleList)):
             items = self.submodules(value)
         else:

@@ -13,6 +13,7 @@ from ._recording_values import (
     DICT_METHODS,
     FIELD,
     IMPORT,
+    METHODS_OF_CONTAINERS,
     MODULE_GETATTR,
     MODULE_GETATTR_CODE,
     MODULE_NAMES,
@@ -132,7 +133,7 @@ class Objects:
         if issubclass(type(object), type):
             self.push_callable(frame, self.member_of_class(owner, name), as_method)
             return
-        if as_method and (type(object), name) in ((dict, "get"), (list, "append")):
+        if as_method and name in METHODS_OF_CONTAINERS.get(type(object), ()):
             self.typed(owner)
             self.push_method(frame, self.constant(getattr(type(object), name)), owner)
             return
@@ -388,6 +389,9 @@ class Objects:
             raise NoRow("an iterator that is stored")
         self.typed(owner)
         entry = (self.register(owner), owner.object, value)
+        for register, iterated in self.iterated_over.items():
+            if self.is_same_container(entry[0], register, iterated):
+                raise NoRow("a list that grows while it is iterated over")
         self.stored.setdefault(None, []).append(entry)
         self.grown[entry[0]] = owner.object
         self.stores.append((entry[0], None, value))
@@ -398,6 +402,8 @@ class Objects:
             raise NoRow("an iterator that is stored")
         if type(names) is not dict or "__builtins__" in names:
             raise NoRow("a dict that code has its globals in")
+        if self.has_views:
+            raise NoRow("a dict that is changed while it may be iterated over")
         self.dicts[register] = names
         found = self.stored_item(register, key)
         others = [entry for entry in self.stored.get(key, ()) if entry[1] is not names]

@@ -18,6 +18,7 @@ TENSORS = (torch.Tensor, torch.nn.Parameter)
 NUMBERS = (int, float, bool)
 PLAIN = (int, float, bool, str, type(None), type(Ellipsis))
 OPAQUE = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, slice)
+COMPARED = (torch.dtype, torch.device, torch.layout, torch.memory_format)  # of which equal ones are alike
 SEQUENCES = (list, tuple, torch.Size)
 GLOBAL_HOOKS = [
     name
@@ -288,6 +289,28 @@ class Range(Iterator):
         super().__init__([Value(None, number, fixed=True, typed=True) for number in made])
 
 
+class View(Transient):
+    """The keys, values or items of a dict: `make` lists what an iteration would give now."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, make):
+        self.make = make
+
+
+class ViewIterator(Iterator):
+    """An iteration over a View, which sees what becomes of the dict's values meanwhile."""
+
+    __slots__ = ("view",)
+
+    def __init__(self, view):
+        self.view, self.at = view, 0
+
+    @property
+    def items(self):
+        return self.view.make()
+
+
 class Pairs(Iterator):
     """An `enumerate` or `zip` before it is iterated over, once."""
 
@@ -346,6 +369,14 @@ def is_of_objects(kind):
     )
 
 
+# Methods that rows do for what is there when the plan begins.
+METHODS_OF_CONTAINERS = {
+    dict: ("get", "items", "keys", "values"),
+    collections.OrderedDict: ("items", "keys", "values"),
+    list: ("append",),
+    str: tuple(name for name in dir(str) if not name.startswith("_")),
+}
+VIEWS_OF_ORDERED = tuple(getattr(collections.OrderedDict, name) for name in ("items", "keys", "values"))
 NULL = None  # a place of the stack or a variable without object
 
 

@@ -1,4 +1,4 @@
-"""torch.nn's recurrent networks, captured: their weights are asked for by weak references, and the kernel by its name."""
+"""Captured: torch.nn's recurrent networks, modules with a call of their own, sizes, dicts and texts of programs."""
 
 import pytest
 import torch
@@ -134,3 +134,120 @@ def test_static_methods():
             helpers.doubled = lambda x: x * 5
         x = torch.randn(3)
         assert same(helpers.run(x), compiled(x))
+
+
+class Aggregation(nn.Module):
+    """Calls of its own, as torch_geometric's aggregations have them."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.hooks = {}
+        self.act = self.activate
+
+    def activate(self, x):
+        return torch.relu(x) + 1
+
+    def __call__(self, x, scale=1):
+        if scale < 0:
+            raise ValueError("negative")
+        return super().__call__(x, scale=scale) * 2
+
+    def forward(self, x, scale):
+        for hook in self.hooks.values():
+            x = hook(x)
+        return self.act(self.linear(x)) * scale
+
+
+def test_modules_with_a_call_of_their_own():
+    torch.manual_seed(0)
+    inner = Aggregation()
+    module = nn.Sequential(inner, nn.Tanh())
+    compiled = cresset.compile(module)
+    for i in range(9):
+        if i == 3:
+            inner.hooks["a"] = torch.sin
+        if i == 5:
+            handle = inner.register_forward_hook(lambda module, args, kwargs, result: result + 1, with_kwargs=True)
+        if i == 6:
+            handle.remove()
+        if i == 7:
+            inner.act = torch.tanh
+        x = torch.randn(3, 4)
+        assert same(module(x), compiled(x))
+
+
+def sizes(x, n):
+    shape = x.size()[:-1] + (n, -1)
+    ones = (1,) * x.dim() + (-1,)
+    y = torch.relu(x).view(shape).tanh() + 1
+    return y * 2, shape, ones, x.shape + x.shape, (2,) + x.shape[1:], [0] * n + [n], () + shape, torch.ones(ones[:-1])
+
+
+def dicts(x, given):
+    made = {"a": x, "b": x + 1}
+    total = torch.relu(x)
+    for name, value in made.items():
+        if name == "a":
+            made["b"] = value * 3
+        total = total + value
+    for name, value in given.items():
+        given[name] = value + 1
+        total = total * value
+    for i, name in enumerate(given):
+        total = total + i if name == "n" else total.tanh()
+    return total, list(made), list(given.values()), sum(given.values()), dict(given) == given
+
+
+TEMPLATE = "{}-{:>4}"
+
+
+def texts(x, kind):
+    name, *rest = f"{kind}_mean".split("_")
+    scale = 2 if name.upper()[-3:] == "SUM" and not kind.startswith("x") else 3
+    if x.dtype in (torch.float32, torch.float64) and kind in ("sum", "mean"):
+        scale = scale + 1
+    return torch.relu(x * scale).tanh() + len(rest), TEMPLATE.format(name, scale), " ".join(["a", kind]), kind[0]
+
+
+def lists(x, given):
+    made = [x, x * 2, 3]
+    made[1] = torch.relu(made[0])
+    made[-1] = made[1] + 1
+    for item in given:
+        made.append(item)
+    given.append(4)
+    return made[1].tanh() + made[2], made, len(made), given + made[2:]
+
+
+def grows_while_iterating(x, given):
+    total = torch.relu(x)
+    for item in given:
+        if len(given) < 5:
+            given.append(item + 1)
+        total = total.tanh() + item
+    return total
+
+
+@pytest.mark.parametrize(
+    "f, make_arguments",
+    [
+        (sizes, lambda i: (torch.randn(3 + i % 2, 4), 2 if i % 3 else 4)),
+        (dicts, lambda i: (torch.randn(3, 4), {"k": 1, "n": i})),
+        (
+            texts,
+            lambda i: (torch.randn(3, dtype=[torch.float32, torch.float16][i == 5]), ["sum", "mean", "xsum"][i % 3]),
+        ),
+        (lists, lambda i: (torch.randn(3), [i, 2])),
+        (grows_while_iterating, lambda i: (torch.randn(3), [i, 2])),
+    ],
+)
+def test_numbers_texts_and_containers(f, make_arguments):
+    cresset.reset()
+    compiled = cresset.compile(f)
+    for i in range(9):
+        torch.manual_seed(i)
+        plain = make_arguments(i)
+        torch.manual_seed(i)
+        captured = make_arguments(i)
+        assert same(list(f(*plain)), list(compiled(*captured))) and same(str(plain), str(captured))
