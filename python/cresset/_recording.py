@@ -603,6 +603,7 @@ class Recorder(Objects, Containers, Calls):
             object = builtins[name]
         else:
             raise NoRow("a name that is not defined")
+        self.not_set(name)
         a = -1 if frame.scope is None else self.register(frame.scope)
         key = ("global", a, name)
         value = self.checked.get(key)

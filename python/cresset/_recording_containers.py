@@ -255,7 +255,7 @@ class Containers:
             frame.stack.append(value)
             return
         items = self.iterated(value)
-        frame.stack.append(Iterator(items))
+        frame.stack.append(Iterator(items, self.sources_of(value)))
 
     def iterated(self, value):
         """The elements that an iteration over it gives."""
@@ -272,6 +272,19 @@ class Containers:
         else:
             raise NoRow("an iteration")
         return items
+
+    def sources_of(self, value):
+        """Registers of the lists and dicts that an iteration over it reads, which the plan may make longer meanwhile."""
+        if isinstance(value, (Range, Pairs)):
+            return value.sources
+        if not isinstance(value, Value) or isinstance(value, Fresh):
+            return ()
+        if type(value.object) is list:
+            return (self.register(value),)
+        if issubclass(type(value.object), torch.nn.Module):
+            members = value.object.__dict__["_modules"]
+            return (self.dict_item(self.instance_dict(value), "_modules", members).register,)
+        return ()
 
     def submodules(self, owner):
         found = self.class_attribute(owner, "__iter__")
@@ -335,6 +348,8 @@ class Containers:
             frame.stack.append(iterator.items[iterator.at])
             iterator.at += 1
         else:
+            for register in iterator.sources:
+                self.whole(register)
             frame.stack.pop()
 
     # ---- Generators
@@ -354,6 +369,9 @@ class Containers:
 
     def run_generator(self, generator, take, end):
         """The instruction asks a generator for values, until `take` says that it needs no more."""
+        if generator.has_ended:
+            end()
+            return
         if len(self.frames) >= MAX_DEPTH or any(frame is generator.frame for frame in self.frames):
             raise NoRow("calls that are nested deeply")
         generator.take, generator.end = take, end

@@ -376,9 +376,14 @@ PyObject* compute(const Step& step, const int* inputs, const Registers& register
   }
 }
 
-/// Whether code of the program runs when it is freed.
+/// Whether code of the program runs when it is freed: a finalizer, or what a weak reference to it calls.
 bool hasFinalizer(PyObject* object) {
-  return object != nullptr && Py_TYPE(object)->tp_finalize != nullptr;
+  if (object == nullptr) return false;
+  if (Py_TYPE(object)->tp_finalize != nullptr) return true;
+  if (!PyType_SUPPORTS_WEAKREFS(Py_TYPE(object))) return false;
+  auto* reference = *reinterpret_cast<PyWeakReference**>(PyObject_GET_WEAKREFS_LISTPTR(object));
+  while (reference != nullptr && reference->wr_callback == nullptr) reference = reference->wr_next;
+  return reference != nullptr;
 }
 
 /// One store; what was there before is added to `old` (null if nothing). False, perhaps with an exception set.
