@@ -323,8 +323,10 @@ class Objects:
 
     def not_set(self, name):
         """Requires that the plan sets no such element of a dict that may have names of another kind than attributes."""
+        if name not in self.stored:
+            return
         of_objects = {register for key, register in self.checked.items() if key[0] == "dict"}
-        if any(register not in of_objects for register, *_ in self.stored.get(name, ())):
+        if any(register not in of_objects for register, *_ in self.stored[name]):
             raise NoRow(f"a name that was set as an element of a dict: {name}")
 
     def stored_item(self, register, key):

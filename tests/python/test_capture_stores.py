@@ -4,6 +4,7 @@ import collections
 import copy
 import dataclasses
 import math
+import threading
 import types
 import weakref
 from typing import NamedTuple
@@ -751,6 +752,38 @@ def test_with_a_backend():
     for i in range(5):
         assert same(counts(plain, X * i), compiled(captured, X * i)) and same(state_of(plain), state_of(captured))
     assert len(graphs) == 1
+
+
+def test_what_other_threads_set_meanwhile():
+    """They run while a graph does: here one runs in each."""
+    added = []
+
+    def adds():
+        captured.calls += 10
+        captured.cache["n"] += 10
+        added.append(10)
+
+    def backend(gm, inputs):
+        def run(*inputs):
+            thread = threading.Thread(target=adds)
+            thread.start()
+            thread.join()
+            return gm.forward(*inputs)
+
+        return run
+
+    def program(state, x):
+        state.calls += 1
+        state.cache["n"] = state.cache["n"] + 1
+        state.last = torch.relu(x).tanh()
+        return state.last + 1
+
+    captured = Plain(calls=0, cache={"n": 0}, last=None)
+    compiled = cresset.compile(program, backend=backend)
+    for i in range(1, 6):
+        assert same(compiled(captured, X * i), torch.relu(X * i).tanh() + 1)
+        assert captured.calls == captured.cache["n"] == i + sum(added)
+    assert added
 
 
 class Mean(nn.Module):
