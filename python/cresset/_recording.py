@@ -73,7 +73,6 @@ class Recorder(Objects, Containers, Calls):
         self.has_views = (
             False  # whether keys, values or items of a dict were listed that an iteration goes through later
         )
-        self.iterated_over = {}  # registers that hold lists over which an iteration has begun
         self.dicts = {}  # registers that hold dicts, which were seen
         self.constants = {}  # register -> tuple, each part of which is checked
         self.effects = {}  # register of a call's result -> registers of what it writes to besides; of random numbers none
@@ -361,8 +360,12 @@ class Recorder(Objects, Containers, Calls):
             last = {}
             for i, (register, key, value) in enumerate(self.stores):
                 last[register, key, i if key is None else -1] = value
-            stores += [(register, key, self.register(value)) for (register, key, _), value in last.items()]
-            used = [*outputs, *((None, register) for store in stores for register in store[::2])]
+            made = {step[1] for step in self.steps}
+            for (register, key, _), value in last.items():
+                read = self.checked.get(("item", register, key))
+                known = read.register if key is not None and read is not None and read.register in made else -1
+                stores.append((register, key, self.register(value), known))
+            used = [*outputs, *((None, each) for register, _, *more in stores for each in (register, *more))]
             checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
             checks += [("CheckOwnCell", -1, -1 - place, -1, None, ()) for place in variables if place < 0]
             steps, info = self.with_graph(checks + self.without_unused(self.steps, used), used, num_calls)
@@ -607,6 +610,7 @@ class Recorder(Objects, Containers, Calls):
             object = builtins[name]
         else:
             raise NoRow("a name that is not defined")
+        self.not_set(name)
         a = -1 if frame.scope is None else self.register(frame.scope)
         key = ("global", a, name)
         value = self.checked.get(key)

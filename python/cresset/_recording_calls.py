@@ -10,6 +10,7 @@ import torch
 from . import _C, _frames
 from ._recording_values import (
     CONTAINERS,
+    DESCRIPTORS,
     DICT_METHODS,
     END,
     GLOBAL_HOOKS,
@@ -142,6 +143,7 @@ class Calls:
         elif callee.object is list.append:
             self.call_append(callee, arguments, names)
         elif callee.object is OBJECT_GETATTRIBUTE:
+            self.identical(callee)
             self.call_getattribute(frame, arguments, names)
         elif callee.object is setattr or callee.object is OBJECT_SETATTR:
             self.call_setattr(callee, arguments, names)
@@ -150,6 +152,7 @@ class Calls:
         elif is_of_objects(callee.object):
             self.call_class(callee, arguments, names)
         elif any(callee.object is method for method in (*DICT_METHODS.values(), *VIEWS_OF_ORDERED)):
+            self.identical(callee)
             self.call_keywords(callee, arguments, names)
         elif callee.object is super:
             self.call_super(view, frame, callee, arguments, names)
@@ -391,8 +394,8 @@ class Calls:
             raise NoRow(f"a call of {callee.object.__name__} with other arguments")
         owner, name, value = arguments
         name = self.key(name)
+        self.identical(callee)
         if callee.object is setattr:
-            self.identical(callee)
             self.store_attribute(owner, name, value)
         elif self.is_tensor(owner) or issubclass(type(owner.object), (type, types.ModuleType)):
             raise NoRow(f"an attribute of a {type(owner.object).__name__} that is set")
@@ -425,6 +428,7 @@ class Calls:
         self.identical(callee)
         if type(kind) is not type:
             self.versioned(callee)
+        self.member_version(callee)  # before an object is made, which may have got a finalizer
         if issubclass(kind, tuple):
             self.call_function(self.member_of_class(callee, "__new__"), [callee, *arguments], names)
             return
@@ -568,7 +572,8 @@ class Calls:
             raise NoRow("a strict zip of different lengths")
         if callee.object is enumerate:
             columns.insert(0, [self.constant(i) for i in range(len(columns[0]))])
-        self.pending = Pairs([Fresh(tuple, list(row)) for row in zip(*columns)])
+        sources = tuple(register for value in arguments for register in self.sources_of(value))
+        self.pending = Pairs([Fresh(tuple, list(row)) for row in zip(*columns)], sources)
 
     def call_range(self, callee, arguments, names):
         """A range of constant numbers, which a loop unrolls."""
@@ -592,11 +597,12 @@ class Calls:
         if value.fixed:
             return
         object = value.object
-        try:
-            object = weakref.ref(object)
-        except TypeError as error:
-            _frames.raise_of_handler(error)
-            raise NoRow("a callable that can't be referred to weakly") from None
+        if type(object) not in DESCRIPTORS or object.__objclass__.__flags__ & STATIC_CLASS:
+            try:
+                object = weakref.ref(object)
+            except TypeError as error:
+                _frames.raise_of_handler(error)
+                raise NoRow("a callable that can't be referred to weakly") from None
         self.check("CheckIs", self.register(value), object=object)
         value.fixed = True
 
@@ -757,6 +763,7 @@ class Calls:
         given = function.keyword_defaults if is_new else function.object.__kwdefaults__ or {}
         if name not in given:
             raise NoRow("an argument that is missing")
+        self.not_set(name)
         if is_new:
             return given[name]
         return Value(self.emit("LoadKeywordDefault", self.register(function), object=name), given[name])
@@ -780,6 +787,7 @@ class Calls:
         self.pending = self.returned
         if frame.generator is not None:
             self.pending = None
+            frame.generator.has_ended = True
             frame.generator.end()
         if type(frame.result) is NewObject and not self.is_none(self.returned):
             raise NoRow("an __init__ that returns something")

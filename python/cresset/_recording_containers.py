@@ -285,7 +285,8 @@ class Containers:
         if isinstance(value, Generator):
             frame.stack.append(value)
             return
-        frame.stack.append(ViewIterator(value) if isinstance(value, View) else Iterator(self.iterated(value)))
+        is_view = isinstance(value, View)
+        frame.stack.append(ViewIterator(value) if is_view else Iterator(self.iterated(value), self.sources_of(value)))
 
     def iterated(self, value):
         """The elements that an iteration over it gives."""
@@ -301,13 +302,24 @@ class Containers:
             items = self.view_of("keys", self.keywords_of(value))
         elif isinstance(value, Value) and not isinstance(value, Fresh) and type(value.object) in SEQUENCES:
             items = self.items_of(value)
-            if type(value.object) is list:
-                self.iterated_over[value.register] = value.object
         elif isinstance(value, Value) and issubclass(type(value.object), (torch.nn.Sequential, torch.nn.ModuleList)):
             items = self.submodules(value)
         else:
             raise NoRow("an iteration")
         return items
+
+    def sources_of(self, value):
+        """Registers of the lists and dicts that an iteration over it reads, which the plan may make longer meanwhile."""
+        if isinstance(value, (Range, Pairs)):
+            return value.sources
+        if not isinstance(value, Value) or isinstance(value, Fresh):
+            return ()
+        if type(value.object) is list:
+            return (self.register(value),)
+        if issubclass(type(value.object), torch.nn.Module):
+            members = value.object.__dict__["_modules"]
+            return (self.dict_item(self.instance_dict(value), "_modules", members).register,)
+        return ()
 
     def submodules(self, owner):
         found = self.class_attribute(owner, "__iter__")
@@ -371,6 +383,8 @@ class Containers:
             frame.stack.append(iterator.items[iterator.at])
             iterator.at += 1
         else:
+            for register in iterator.sources:
+                self.whole(register)
             frame.stack.pop()
 
     # ---- Generators
@@ -390,6 +404,9 @@ class Containers:
 
     def run_generator(self, generator, take, end):
         """The instruction asks a generator for values, until `take` says that it needs no more."""
+        if generator.has_ended:
+            end()
+            return
         if len(self.frames) >= MAX_DEPTH or any(frame is generator.frame for frame in self.frames):
             raise NoRow("calls that are nested deeply")
         generator.take, generator.end = take, end

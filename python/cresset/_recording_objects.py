@@ -121,8 +121,8 @@ class Objects:
             names = self.emit("ModuleDict", self.register(owner))
             if name not in object.__dict__ or name.startswith("__"):
                 raise NoRow("a module's attribute that it computes")
-            value = Value(self.emit("DictItem", names, object=name), object.__dict__[name])
-            self.push_callable(frame, value, as_method)
+            self.dicts[names] = object.__dict__
+            self.push_callable(frame, self.dict_item(names, name, object.__dict__[name]), as_method)
             return
         if self.is_tensor(owner):
             self.tensor_attribute(frame, owner, name, as_method)
@@ -189,8 +189,8 @@ class Objects:
         inner = self.dict_item(self.instance_dict(owner), "m", module)
         self.typed(inner)
         names = self.emit("ModuleDict", self.register(inner))
-        value = Value(self.emit("DictItem", names, object=name), module.__dict__[name])
-        self.push_callable(frame, value, as_method)
+        self.dicts[names] = module.__dict__
+        self.push_callable(frame, self.dict_item(names, name, module.__dict__[name]), as_method)
 
     def tensor_attribute(self, frame, owner, name, as_method):
         found = self.class_attribute(owner, name)
@@ -346,9 +346,19 @@ class Objects:
         if name in self.stored and not self.is_tensor(owner) and self.names_of(owner.object) is not None:
             if self.stored_item(self.instance_dict(owner), name) is not None:
                 raise NoRow(f"an attribute that was set: {name}")
+        if self.is_tensor(owner) and owner.register not in self.owned:
+            self.not_set(name)
         self.check("CheckNoKey", self.register(owner), object=name)
 
     # ---- What the plan sets at its end
+
+    def not_set(self, name):
+        """Requires that the plan sets no such element of a dict that may have names of another kind than attributes."""
+        if name not in self.stored:
+            return
+        of_objects = {register for key, register in self.checked.items() if key[0] == "dict"}
+        if any(register not in of_objects for register, *_ in self.stored[name]):
+            raise NoRow(f"a name that was set as an element of a dict: {name}")
 
     def stored_item(self, register, key):
         """What the plan is to set as an element of a dict; None if nothing, which is checked."""
@@ -389,9 +399,6 @@ class Objects:
             raise NoRow("an iterator that is stored")
         self.typed(owner)
         entry = (self.register(owner), owner.object, value)
-        for register, iterated in self.iterated_over.items():
-            if self.is_same_container(entry[0], register, iterated):
-                raise NoRow("a list that grows while it is iterated over")
         self.stored.setdefault(None, []).append(entry)
         self.grown[entry[0]] = owner.object
         self.stores.append((entry[0], None, value))

@@ -52,7 +52,8 @@ MODULE_SETATTR = {
 }
 OBJECT_SETATTR = object.__setattr__
 # Of classes in which names are found as they are if the class is asked.
-AS_THEY_ARE = (types.FunctionType, types.WrapperDescriptorType, types.MethodDescriptorType)
+DESCRIPTORS = (types.WrapperDescriptorType, types.MethodDescriptorType)
+AS_THEY_ARE = (types.FunctionType, *DESCRIPTORS)
 OBJECT_INIT = object.__init__
 PROP_GETATTR = torch.backends.PropModule.__dict__.get("__getattr__")  # of the modules of torch.backends
 PROP_GETATTR_CODE = getattr(PROP_GETATTR, "__code__", None)
@@ -267,19 +268,19 @@ class Generator(Transient):
     """A generator that has not ended: its frame, and what becomes of what it yields. `take(value)` says whether what runs it
     asks for the next value in the same instruction; `end()` does what that does when there is none."""
 
-    __slots__ = ("end", "frame", "take")
+    __slots__ = ("end", "frame", "has_ended", "take")
 
     def __init__(self, frame):
-        self.frame, self.take, self.end = frame, None, None
+        self.frame, self.take, self.end, self.has_ended = frame, None, None, False
 
 
 class Iterator(Transient):
-    """What is left of an iteration that the plan unrolls."""
+    """What is left of an iteration that the plan unrolls. `sources`: registers of what it iterates over, which may grow."""
 
-    __slots__ = ("items", "at")
+    __slots__ = ("at", "items", "sources")
 
-    def __init__(self, items):
-        self.items, self.at = items, 0
+    def __init__(self, items, sources=()):
+        self.items, self.sources, self.at = items, sources, 0
 
 
 class Range(Iterator):
@@ -304,7 +305,7 @@ class ViewIterator(Iterator):
     __slots__ = ("view",)
 
     def __init__(self, view):
-        self.view, self.at = view, 0
+        self.view, self.at, self.sources = view, 0, ()
 
     @property
     def items(self):

@@ -291,6 +291,9 @@ class Segment:
         group = self.group_of(register)
         if group is None or group[4] not in ("_parameters", "_buffers"):
             return None
+        name = self.made_by[register][4]
+        if any(key == name and container == group[1] for container, key, _ in self.recorder.stores):
+            return None  # another tensor in each call
         return self.recorder.values[self.made_by[group[2]][2]].object
 
     def group_of(self, register):

@@ -134,6 +134,21 @@ def asks_by_hand(x):
     return first.tanh() + sum(parts) + next(parts, 3)
 
 
+def asks_again(x):
+    parts, asked, ended = doubled(x, 3), (i > 1 for i in range(4)), (i for i in (1, 2))
+    total = torch.relu(x) + sum(ended)
+    for part in parts:
+        total = total + part
+        if asked is not None:
+            break
+    for part in parts:
+        total = total * part
+    for part in parts:
+        total = total - part
+    asks = any(asked), any(asked), any(asked), all(asked)
+    return total, list(parts), tuple(parts), (*parts, sum(ended), sum(parts)), asks
+
+
 def sends(x):
     def accumulates():
         total = x
@@ -162,6 +177,23 @@ def raises(x, k):
         yield x @ torch.ones(k)
 
     return sum(part.sum() for part in parts()).tanh()
+
+
+def lists_what_is_left(x):
+    parts, count = doubled(x, 5), 0
+    total = torch.relu(x)
+    for part in parts:
+        total, count = total + part, count + 1
+        if count == 2:
+            break
+    for part in parts:
+        total = total * part
+    return total, count, list(parts)
+
+
+@pytest.mark.parametrize("f", [asks_again, lists_what_is_left])
+def test_generators_that_are_asked_again(f):
+    agree(f, (X,), (Y,))
 
 
 @pytest.mark.parametrize("f", [asks_by_hand, sends, delegates])

@@ -4,6 +4,9 @@ import collections
 import copy
 import dataclasses
 import math
+import threading
+import types
+import weakref
 from typing import NamedTuple
 
 import pytest
@@ -334,6 +337,67 @@ def test_objects_that_share_their_names():
         assert same(state_of([a, b]), state_of([c, d]))
 
 
+def iterates_while_one_grows(items, others, x):
+    h, count = torch.relu(x), 0
+    for i, item in enumerate(items):
+        count += 1
+        if count < 3:
+            others.append(i)
+        h = h * (item + 2)
+    return h.tanh(), count
+
+
+@pytest.mark.parametrize("shared", [(0, 0, 1, 1, 0), (1, 1, 0, 0, 1)])
+def test_a_list_that_grows_while_it_is_iterated_over(shared):
+    compiled = cresset.compile(iterates_while_one_grows)
+    for is_shared in shared:
+        plain, captured = [1], [1]
+        a = iterates_while_one_grows(plain, plain if is_shared else [], X)
+        assert same(a, compiled(captured, captured if is_shared else [], X)) and plain == captured
+
+
+def names_of_a_module():
+    module = types.ModuleType("module")
+    module.scale = 1.0
+    return module.__dict__, lambda x: x * module.scale
+
+
+def keyword_defaults():
+    def scaled(x, *, scale=1.0):
+        return x * scale
+
+    return scaled.__kwdefaults__, scaled
+
+
+def names_of_a_tensor():
+    tensor = torch.ones(3)
+    tensor.scale = 1.0
+    return tensor.__dict__, lambda x: x * tensor.sum()
+
+
+def globals_of_a_function():
+    names = {"scale": 1.0}
+    return names, types.FunctionType((lambda x: x * scale).__code__, names)  # noqa: F821
+
+
+@pytest.mark.parametrize("kind", [names_of_a_module, keyword_defaults, names_of_a_tensor, globals_of_a_function])
+def test_dicts_that_have_names_of_other_kinds(kind):
+    def program(names, scaled, value, x):
+        names["scale"] = names["sum"] = value
+        return scaled(torch.relu(x)).tanh() + 1
+
+    compiled = cresset.compile(program)
+    for i, given in enumerate((False, False, True, True, False, True)):
+        outcomes = []
+        for f in (program, compiled):
+            names, scaled = kind()
+            try:
+                outcomes.append(f(names if given else {}, scaled, float(i), X))
+            except TypeError as error:
+                outcomes.append(str(error))
+        assert same(*outcomes)
+
+
 # ---- What can't be set
 
 
@@ -503,6 +567,85 @@ def test_order_of_attributes_and_of_what_is_freed():
         assert order == ["a", "b"] and list(vars(state)) == ["z", "b", "a"]
 
 
+def test_order_of_what_weak_references_call():
+    class Thing:
+        pass
+
+    def program(state, x):
+        state.thing = torch.relu(x) + 1
+        state.log.append("set")
+        return state.thing.tanh() * 2
+
+    compiled = cresset.compile(program)
+    for f in (program, compiled, compiled, compiled):
+        state = Plain(log=[], thing=Thing())
+        reference = weakref.ref(state.thing, lambda _: state.log.append("freed"))  # noqa: B023
+        f(state, X)
+        assert state.log == ["freed", "set"] and reference() is None
+
+
+def test_a_class_that_gets_a_finalizer():
+    ended = []
+
+    class Thing:
+        def __init__(self, x):
+            self.x = x
+
+    def program(x):
+        made = Thing(torch.relu(x))
+        return made.x.tanh() + 1
+
+    compiled = cresset.compile(program)
+    for i in range(6):
+        if i == 3:
+            Thing.__del__ = lambda self: ended.append(1)
+        assert same(program(X * i), compiled(X * i)) and len(ended) == max(0, 2 * (i - 2))
+
+
+@pytest.mark.parametrize(
+    "first, second",
+    [
+        (object.__setattr__, setattr),
+        (object.__setattr__, lambda owner, name, value: owner.__dict__.update({name: value * 2})),
+        (setattr, lambda owner, name, value: None),
+        (lambda owner, name, value: object.__getattribute__(owner, name), lambda owner, name, value: value),
+    ],
+)
+def test_functions_that_are_called_by_a_name(first, second):
+    def program(state, function, x):
+        made = function(state, "h", torch.relu(x) + 1)
+        return state.h.tanh() + 1, made
+
+    compiled = cresset.compile(program)
+    plain, captured = Plain(h=X), Plain(h=X)
+    for i in range(6):
+        function = first if i < 3 else second
+        assert same(program(plain, function, X * i), compiled(captured, function, X * i))
+        assert same(state_of(plain), state_of(captured))
+
+
+@pytest.mark.parametrize("first, second", [(dict.get, lambda made, key: made[key] * 2), (dict.pop, dict.get)])
+def test_methods_that_are_called_by_a_name(first, second):
+    def program(function, x):
+        made = {"h": torch.relu(x) + 1, "x": x}
+        return function(made, "h").tanh() + 1, made
+
+    compiled = cresset.compile(program)
+    for i in range(6):
+        function = first if i < 3 else second
+        assert same(state_of(program(function, X * i)), state_of(compiled(function, X * i)))
+
+
+def test_an_own_getattribute_that_is_called_by_a_name():
+    def program(state, x):
+        return state.get(state, "h").tanh() + torch.relu(x)
+
+    compiled = cresset.compile(program)
+    for i in range(6):
+        state = Plain(h=X, get=object.__getattribute__ if i < 3 else lambda owner, name: X * 3)
+        assert same(program(state, X * i), compiled(state, X * i))
+
+
 def test_classes_whose_objects_are_special():
     class Ends:
         ended = 0
@@ -608,6 +751,57 @@ def test_with_a_backend():
     compiled = cresset.compile(counts, backend=backend, fullgraph=True)
     for i in range(5):
         assert same(counts(plain, X * i), compiled(captured, X * i)) and same(state_of(plain), state_of(captured))
+    assert len(graphs) == 1
+
+
+def test_what_other_threads_set_meanwhile():
+    """They run while a graph does: here one runs in each."""
+    added = []
+
+    def adds():
+        captured.calls += 10
+        captured.cache["n"] += 10
+        added.append(10)
+
+    def backend(gm, inputs):
+        def run(*inputs):
+            thread = threading.Thread(target=adds)
+            thread.start()
+            thread.join()
+            return gm.forward(*inputs)
+
+        return run
+
+    def program(state, x):
+        state.calls += 1
+        state.cache["n"] = state.cache["n"] + 1
+        state.last = torch.relu(x).tanh()
+        return state.last + 1
+
+    captured = Plain(calls=0, cache={"n": 0}, last=None)
+    compiled = cresset.compile(program, backend=backend)
+    for i in range(1, 6):
+        assert same(compiled(captured, X * i), torch.relu(X * i).tanh() + 1)
+        assert captured.calls == captured.cache["n"] == i + sum(added)
+    assert added
+
+
+class Mean(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(4))
+
+    def forward(self, x):
+        self.mean = self.mean * 0.9 + x.mean(0)
+        return torch.relu(x) * self.mean
+
+
+def test_buffers_with_a_backend():
+    graphs = []
+    plain, captured = Mean(), Mean()
+    compiled = cresset.compile(captured, backend=lambda gm, inputs: graphs.append(gm) or gm.forward, fullgraph=True)
+    for i in range(12):
+        assert same(plain(X * i), compiled(X * i)) and same(plain.mean, captured.mean)
     assert len(graphs) == 1
 
 

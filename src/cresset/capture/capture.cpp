@@ -418,6 +418,8 @@ class CapturedFrame {
       }
       if (hasInterruption()) return true;
       if (result == PlanResult::Applied && ++plans_in_a_row_ < kMaxInARow) continue;
+      // A plan within the statement would set later than Python does what has been read.
+      if (result == PlanResult::Outrun) plans_in_a_row_ = kMaxInARow;
       return result != PlanResult::CheckFailed || entry.attempts >= kMaxAttempts || beginRecording(index);
     }
   }

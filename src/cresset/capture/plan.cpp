@@ -380,9 +380,14 @@ PyObject* compute(const Step& step, const int* inputs, const Registers& register
   }
 }
 
-/// Whether code of the program runs when it is freed.
+/// Whether code of the program runs when it is freed: a finalizer, or what a weak reference to it calls.
 bool hasFinalizer(PyObject* object) {
-  return object != nullptr && Py_TYPE(object)->tp_finalize != nullptr;
+  if (object == nullptr) return false;
+  if (Py_TYPE(object)->tp_finalize != nullptr) return true;
+  if (!PyType_SUPPORTS_WEAKREFS(Py_TYPE(object))) return false;
+  auto* reference = *reinterpret_cast<PyWeakReference**>(PyObject_GET_WEAKREFS_LISTPTR(object));
+  while (reference != nullptr && reference->wr_callback == nullptr) reference = reference->wr_next;
+  return reference != nullptr;
 }
 
 /// One store; what was there before is added to `old` (null if nothing). False, perhaps with an exception set.
@@ -414,30 +419,43 @@ void undoStore(const PlanStore& store, const Registers& registers, PyObject* bef
   dropError();
 }
 
+/// Whether there is still what the plan has read there: other threads run during its calls.
+bool isAsRead(const PlanStore& store, const Registers& registers) {
+  if (store.known < 0) return true;
+  PyObject* now = lookUp(registers[store.container], store.key);
+  Py_XDECREF(now);
+  dropError();
+  return now == registers[store.known];
+}
+
 /// Sets what the plan sets, or nothing; the former values, which are to be freed when the frame is whole, are in `old`.
-bool applyStores(const Plan& plan, const Registers& registers, const Machine& machine, std::vector<PyObject*>& old) {
+PlanResult applyStores(
+    const Plan& plan, const Registers& registers, const Machine& machine, std::vector<PyObject*>& old) {
   static PyObject* const of_globals = PyUnicode_InternFromString("__builtins__");
   for (const PlanStore& store : *plan.stores) {
     PyObject* container = registers[store.container];
     // What a plan reads of globals it does not compare with what it sets.
     const bool fits = store.key == Py_None ? PyList_CheckExact(container)
                                            : PyDict_CheckExact(container) && lacksKey(container, of_globals);
-    if (!fits) return false;
+    if (!fits) return PlanResult::CheckFailed;
   }
-  if (plan.stores->empty()) return true;
+  if (plan.stores->empty()) return PlanResult::Applied;
   // What runs when a variable's value is freed would see what is set after that.
   for (const PlanOutput& output : *plan.outputs) {
     if (output.slot >= 0 && output.slot < machine.frame.numVariables() && hasFinalizer(machine.slots[output.slot])) {
-      return false;
+      return PlanResult::CheckFailed;
     }
+  }
+  for (const PlanStore& store : *plan.stores) {
+    if (!isAsRead(store, registers)) return PlanResult::Outrun;
   }
   for (const PlanStore& store : *plan.stores) {
     if (applyStore(store, registers, old)) continue;
     dropError();
     for (; !old.empty(); old.pop_back()) undoStore((*plan.stores)[old.size() - 1], registers, old.back());
-    return false;
+    return PlanResult::CheckFailed;
   }
-  return true;
+  return PlanResult::Applied;
 }
 
 void applyOutputs(const Plan& plan, const Registers& registers, Machine& machine) {
@@ -508,7 +526,7 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
     }
     dropError();
     std::vector<PyObject*> old;
-    if (result == PlanResult::Applied && !applyStores(plan, registers, machine, old)) result = PlanResult::CheckFailed;
+    if (result == PlanResult::Applied) result = applyStores(plan, registers, machine, old);
     if (result == PlanResult::Applied) applyOutputs(plan, registers, machine);
     for (PyObject* value : old) Py_XDECREF(value);
     for (; !undo.empty(); undo.pop_back()) {
@@ -647,8 +665,9 @@ PyObject* newPlan(PyObject*, PyObject* arguments) {
   }
   for (Py_ssize_t i = 0; valid && i < PyList_GET_SIZE(stores); i++) {
     PlanStore store{};
-    valid = PyArg_ParseTuple(PyList_GET_ITEM(stores, i), "iOi", &store.container, &store.key, &store.value) != 0;
-    if (valid) plan->stores->push_back({store.container, store.value, Py_NewRef(store.key)});
+    valid = PyArg_ParseTuple(
+                PyList_GET_ITEM(stores, i), "iOii", &store.container, &store.key, &store.value, &store.known) != 0;
+    if (valid) plan->stores->push_back({store.container, store.value, store.known, Py_NewRef(store.key)});
   }
   if (!valid) Py_CLEAR(plan);
   return reinterpret_cast<PyObject*>(plan);

@@ -85,10 +85,12 @@ struct PlanOutput {
 /// of a list.
 struct PlanStore {
   int container, value;  // registers
+  int known;             // the register that has what is there before, which must still be there; -1 if it was not read
   PyObject* key;         // owned; None of a list
 };
 
-enum class PlanResult { Applied, CheckFailed, Raised };
+/// Outrun: another thread has changed meanwhile what the plan has read and was to set.
+enum class PlanResult { Applied, CheckFailed, Raised, Outrun };
 
 /// A Python object; made by newPlan.
 struct Plan {
@@ -102,8 +104,8 @@ struct Plan {
 };
 
 /// From what the recorder in Python says: (start, end, number of registers, depth at the end, [(kind, target, a, b,
-/// object, inputs, dead)], [(slot, register)], [(register of a dict or list, key or None, register)], what `info`
-/// says). Null with an exception set if that is malformed.
+/// object, inputs, dead)], [(slot, register)], [(register of a dict or list, key or None, register, register of
+/// what is there before or -1)], what `info` says). Null with an exception set if that is malformed.
 PyObject* newPlan(PyObject* module, PyObject* arguments);
 /// Adds the class Plan to a module. False with an exception set.
 bool addPlanClass(PyObject* module);
