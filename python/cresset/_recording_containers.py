@@ -314,7 +314,7 @@ class Containers:
             return value.sources
         if not isinstance(value, Value) or isinstance(value, Fresh):
             return ()
-        if type(value.object) is list:
+        if type(value.object) in (list, dict):
             return (self.register(value),)
         if issubclass(type(value.object), torch.nn.Module):
             members = value.object.__dict__["_modules"]
