@@ -21,7 +21,7 @@ import torch
 from . import _frames
 from ._graph_modules import BackendError, line_at
 from ._recording import Recorder
-from ._recording_values import END, WATCHERS, graph_break
+from ._recording_values import END, MODULE_CODES, WATCHERS, graph_break
 from ._rows import add_functional
 
 __all__ = [
@@ -61,6 +61,8 @@ class Options:
         self.failures = {}  # exceptions that calls are to raise, by thread
 
     def __call__(self, code, position, view):
+        if any(code is known for known in MODULE_CODES.values()):
+            return None  # all modules share it: what they call has plans
         _know(code)
         return Recorder(code, position, view, self)
 
