@@ -75,8 +75,7 @@ class Objects:
         self.typed(value)
         spec = module.__dict__.get("__spec__")
         if spec is not None:
-            names = self.emit("ModuleDict", self.register(value))
-            self.dicts[names] = module.__dict__
+            names = self.module_dict(value, module.__dict__)
             known = self.dict_item(names, "__spec__", spec)
             if type(spec) is not ModuleSpec or "_initializing" not in spec.__dict__:
                 raise NoRow(f"a module with a __spec__ of its own kind: {name}")
@@ -118,10 +117,9 @@ class Objects:
         object = owner.object
         if type(object) is types.ModuleType:
             self.typed(owner)
-            names = self.emit("ModuleDict", self.register(owner))
+            names = self.module_dict(owner, object.__dict__)
             if name not in object.__dict__ or name.startswith("__"):
                 raise NoRow("a module's attribute that it computes")
-            self.dicts[names] = object.__dict__
             self.push_callable(frame, self.dict_item(names, name, object.__dict__[name]), as_method)
             return
         if self.is_tensor(owner):
@@ -147,6 +145,12 @@ class Objects:
             return
         self.instance_attribute(frame, owner, name, as_method)
 
+    def module_dict(self, owner, names):
+        """The register that has a module's names."""
+        register = self.emit("ModuleDict", self.register(owner))
+        self.dicts[register] = names
+        return register
+
     def attribute_of_module_kind(self, frame, owner, name, as_method):
         """A name of a module of a class of its own, that it has or that the class's `__getattr__` computes."""
         object, kind = owner.object, type(owner.object)
@@ -158,9 +162,8 @@ class Objects:
         if any(name in base.__dict__ for base in kind.__mro__) or "__getattr__" in names:
             raise NoRow(f"an attribute that is computed: {name}")
         if name in names:
-            register = self.emit("ModuleDict", self.register(owner))
-            self.dicts[register] = names
-            self.push_callable(frame, self.dict_item(register, name, names[name]), as_method)
+            value = self.dict_item(self.module_dict(owner, names), name, names[name])
+            self.push_callable(frame, value, as_method)
             return
         for missing in (name, "__getattr__"):
             self.check("CheckNoKey", self.register(owner), object=missing)
@@ -188,9 +191,8 @@ class Objects:
             raise NoRow(f"an attribute that is computed: {name}")
         inner = self.dict_item(self.instance_dict(owner), "m", module)
         self.typed(inner)
-        names = self.emit("ModuleDict", self.register(inner))
-        self.dicts[names] = module.__dict__
-        self.push_callable(frame, self.dict_item(names, name, module.__dict__[name]), as_method)
+        value = self.dict_item(self.module_dict(inner, module.__dict__), name, module.__dict__[name])
+        self.push_callable(frame, value, as_method)
 
     def tensor_attribute(self, frame, owner, name, as_method):
         found = self.class_attribute(owner, name)

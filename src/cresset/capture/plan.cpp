@@ -306,13 +306,18 @@ PyObject* newDict(PyObject* keys, const int* inputs, const Registers& registers)
   return made;
 }
 
+PyObject* newTuple(const Step& step, const int* inputs, const Registers& registers) {
+  PyObject* made = PyTuple_New(step.num_inputs);
+  for (Py_ssize_t i = 0; made != nullptr && i < step.num_inputs; i++) {
+    PyTuple_SET_ITEM(made, i, Py_NewRef(registers[inputs[i]]));
+  }
+  return made;
+}
+
 /// The plan checks the class, which is derived from tuple.
 PyObject* newNamedTuple(PyObject* kind, const Step& step, const int* inputs, const Registers& registers) {
   if (!PyType_Check(kind)) return nullptr;
-  PyObject* items = PyTuple_New(step.num_inputs);
-  for (size_t i = 0; items != nullptr && i < step.num_inputs; i++) {
-    PyTuple_SET_ITEM(items, Py_ssize_t(i), Py_NewRef(registers[inputs[i]]));
-  }
+  PyObject* items = newTuple(step, inputs, registers);
   PyObject* given = items == nullptr ? nullptr : PyTuple_Pack(1, items);
   Py_XDECREF(items);
   PyObject* made =
@@ -355,17 +360,11 @@ PyObject* compute(const Step& step, const int* inputs, const Registers& register
     case StepKind::Slice:
       return PySlice_New(input(0), input(1), step.num_inputs > 2 ? input(2) : nullptr);
     case StepKind::Tuple:
+      return newTuple(step, inputs, registers);
     case StepKind::List: {
-      const bool is_tuple = step.kind == StepKind::Tuple;
-      Py_ssize_t size = step.num_inputs;
-      PyObject* made = is_tuple ? PyTuple_New(size) : PyList_New(size);
-      for (Py_ssize_t i = 0; made != nullptr && i < size; i++) {
-        PyObject* element = Py_NewRef(input(size_t(i)));
-        if (is_tuple) {
-          PyTuple_SET_ITEM(made, i, element);
-        } else {
-          PyList_SET_ITEM(made, i, element);
-        }
+      PyObject* made = PyList_New(step.num_inputs);
+      for (Py_ssize_t i = 0; made != nullptr && i < step.num_inputs; i++) {
+        PyList_SET_ITEM(made, i, Py_NewRef(input(size_t(i))));
       }
       return made;
     }

@@ -12,7 +12,7 @@ namespace cresset {
 /// A new module of the methods `forward` and those in `preserved_attrs`, inlined, with the values of attributes as
 /// constants: of those that no such method writes to, that share no memory with what stays, and that are not in
 /// `preserved_attrs` ("scale", "encoder.scale"; a submodule stays as a whole). Lists, dicts and tuples are put together
-/// anew in each call; one of many parts stays an attribute. What nobody needs any more is gone,
+/// anew in each call; one of many parts stays an attribute. What nothing uses any more is gone,
 /// `training` and submodules too. Tensors are shared with `module`, which does not change.
 ///
 /// With optimize_numerics, batch norms and arithmetic go into the weights of what is before them (docs/passes.md),

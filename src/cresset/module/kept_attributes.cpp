@@ -4,6 +4,7 @@
 
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/graph_analyses.h"
+#include "cresset/analysis/plain_types.h"
 #include "cresset/ir/apart.h"
 #include "cresset/ops/object_slots.h"
 
@@ -16,19 +17,7 @@ bool isPlainMemory(const TypePtr& type) {
   if (type->kind() == c10::TypeKind::TensorType) return true;
   if (type->kind() != c10::TypeKind::ListType && type->kind() != c10::TypeKind::DictType) return false;
   const auto parts = type->containedTypes();
-  return std::all_of(parts.begin(), parts.end(), [](const TypePtr& part) {
-    switch (part->kind()) {
-      case c10::TypeKind::IntType:
-      case c10::TypeKind::FloatType:
-      case c10::TypeKind::BoolType:
-      case c10::TypeKind::ComplexType:
-      case c10::TypeKind::NumberType:
-      case c10::TypeKind::StringType:
-        return true;
-      default:
-        return false;
-    }
-  });
+  return std::all_of(parts.begin(), parts.end(), [](const TypePtr& part) { return isScalarType(*part); });
 }
 
 /// Adds what tells the memory of a value, and of all in it.
@@ -57,19 +46,6 @@ void collectMemory(const IValue& value, std::unordered_set<const void*>& memory)
   } else if (value.isObject()) {
     const auto object = value.toObject();
     for (size_t i = 0; i < object->slots().size(); ++i) collectMemory(readSlot(*object, i), memory);
-  }
-}
-
-bool isScalarType(const TypePtr& type) {
-  switch (type->kind()) {
-    case c10::TypeKind::IntType:
-    case c10::TypeKind::FloatType:
-    case c10::TypeKind::BoolType:
-    case c10::TypeKind::StringType:
-    case c10::TypeKind::NoneType:
-      return true;
-    default:
-      return false;
   }
 }
 
@@ -191,7 +167,7 @@ void KeptAttributes::findAssigned(Block* block, bool& assigns_memory) {
     if (node->kind() == prim::SetAttr) {
       if (const auto* type = node->input(0)->type()->castRaw<c10::ClassType>())
         assigned_.insert({type, node->s(attr::name)});
-      assigns_memory |= !isScalarType(node->input(1)->type());
+      assigns_memory |= !isScalarType(*node->input(1)->type());
     }
     for (Block* inner : node->blocks()) findAssigned(inner, assigns_memory);
     if (const auto* forked = forkedBy(node)) findAssigned((*forked)->block(), assigns_memory);
@@ -304,7 +280,7 @@ void KeptAttributes::findWritten(Block* block, AliasDb& memory, std::span<const 
     Value* const output = node->output();
     if (memory.hasWriters(output)) {
       keep(node->input(0), type, node->s(attr::name), kept_);
-    } else if (!isPlainMemory(output->type()) && !isScalarType(output->type())) {
+    } else if (!isPlainMemory(output->type()) && !isScalarType(*output->type())) {
       const auto writes = [&](const Node* one) { return memory.writesToAlias(one, std::span(&output, 1)); };
       if (std::any_of(writing.begin(), writing.end(), writes))
         keep(node->input(0), type, node->s(attr::name), written_within_);

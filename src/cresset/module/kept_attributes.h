@@ -1,5 +1,5 @@
-// What freezing must leave: which attributes are written to, share memory with what is, or are of objects that somebody
-// unknown may use.
+// What freezing must leave: which attributes are written to, share memory with what is, or are of objects that
+// code outside of the methods may use.
 #pragma once
 
 #include <ATen/core/class_type.h>

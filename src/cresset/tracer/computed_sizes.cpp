@@ -181,14 +181,12 @@ Value* Recorder::shapeInBackward(at::IntArrayRef sizes) {
             std::count_if(
                 tensors->begin(), tensors->end(), [&](const at::Tensor& part) { return part.sizes() == whole; }) > 1)
           warn(kFrozenNumber, /*in_backward=*/true);
-        if (!exact || !gradient->has_list) {
-          // of one of few operands
-        } else if (std::any_of(gradient->inputs.begin(), gradient->inputs.end(), [&](const at::Tensor& other) {
-                     return other.defined() && !other.is_nested() && other.sizes() == sizes &&
-                            findTensor(other) != value;
-                   })) {
+        // Of a list's tensors, others of these sizes may be meant.
+        const auto may_be_meant = [&](const at::Tensor& other) {
+          return other.defined() && !other.is_nested() && other.sizes() == sizes && findTensor(other) != value;
+        };
+        if (exact && gradient->has_list && std::any_of(gradient->inputs.begin(), gradient->inputs.end(), may_be_meant))
           warn(kFrozenNumber, /*in_backward=*/true);
-        }
         if (exact) return insert(aten::size, std::array{value}, c10::ListType::ofInts());
         std::vector<Value*> elements;
         for (size_t dim = 0; dim < sizes.size(); ++dim) {

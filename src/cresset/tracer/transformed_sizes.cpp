@@ -12,6 +12,7 @@
 #include <c10/core/WrapDimMinimal.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -264,8 +265,7 @@ bool Recorder::isInReshape() const {
 }
 
 const Recorder::TransformedCall* Recorder::callForParts() const {
-  static const std::vector<Symbol> kinds{
-      aten::chunk, Symbol::fromQualString("aten::unsafe_chunk"), Symbol::fromQualString("aten::tensor_split")};
+  static constexpr std::array kinds{aten::chunk, aten::unsafe_chunk, aten::tensor_split};
   for (const TransformedCall& call : transforms_) {
     const bool is_number = call.arguments.size() > 1 && (call.arguments[1].isInt() || call.arguments[1].isSymInt());
     if (is_number && std::find(kinds.begin(), kinds.end(), call.kind) != kinds.end()) return &call;
@@ -274,10 +274,9 @@ const Recorder::TransformedCall* Recorder::callForParts() const {
 }
 
 Value* Recorder::sizeOfParts(Symbol kind, std::span<const IValue> arguments) {
-  if (kind != aten::split && kind != Symbol::fromQualString("aten::unsafe_split")) return nullptr;
+  if (kind != aten::split && kind != aten::unsafe_split) return nullptr;
   const TransformedCall* call = torch::autograd::get_current_node() ? nullptr : callForParts();
-  if (!call || call->kind == Symbol::fromQualString("aten::tensor_split") || !call->arguments[1].isInt())
-    return nullptr;
+  if (!call || call->kind == aten::tensor_split || !call->arguments[1].isInt()) return nullptr;
   const int64_t parts = call->arguments[1].toInt();
   if (!arguments[0].isTensor() || !arguments[2].isInt() || parts < 1) return nullptr;
   for (const PlainNumber& plain : call_.numbers) {
