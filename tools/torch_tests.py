@@ -13,6 +13,9 @@ from pathlib import Path
 #: Names that older tests import and newer versions of torch lack: (module, name, stand-in).
 REMOVED = [
     ("torch.jit.frontend", "_IS_ASTUNPARSE_INSTALLED", True),
+    ("torch.autograd._functions.utils", "check_onnx_broadcast", None),
+    ("torch.export", "export_for_training", None),
+    ("torch.testing._internal.common_cuda", "tf32_is_not_fp32", lambda: False),
     ("torch.testing._internal.common_nn", "new_module_tests", []),
     ("torch.testing._internal.common_nn", "criterion_tests", []),
     ("torch.testing._internal.jit_metaprogramming_utils", "additional_module_tests", []),

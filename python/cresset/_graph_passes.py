@@ -296,6 +296,10 @@ def _freeze(module, preservedAttrs=(), freezeInterfaces=True, preserveParameters
     return _C._freeze_module(module, list(preservedAttrs), preserveParameters)._c
 
 
+def _clone_without(module, ignored_methods, ignored_attributes):
+    return getattr(module, "_c", module).clone(set(ignored_methods), set(ignored_attributes))
+
+
 def _copy_with_shapes(graph, inputs, with_grad=False):
     shaped = graph.copy()
     leaves = _pytree.tree_leaves(inputs)
@@ -308,6 +312,7 @@ def _copy_with_shapes(graph, inputs, with_grad=False):
 _FUNCTIONS = {
     "_create_function_from_graph": _C.function_from_graph,
     "_freeze_module": _freeze,
+    "_hack_do_not_use_clone_module_with_class": _clone_without,
     "_jit_erase_non_input_shape_information": functools.partial(passes.erase_shapes, keep_inputs=True),
     "_jit_interpret_graph": lambda graph, inputs: _C.function_from_graph("graph", graph)(*inputs),
     "_jit_register_decomposition_for_schema": _register_decomposition,

@@ -159,6 +159,22 @@ class _MethodsOfStubs:
         }
 
 
+def _type_class(theirs):
+    """A class of torch._C by which types are made of types (``ListType(element)``): Cresset's of Cresset's, torch's of torch's."""
+
+    class Making(type(theirs)):
+        def __call__(cls, *parts):
+            flat = [each for part in parts for each in (part if isinstance(part, (list, tuple)) else [part])]
+            if any(isinstance(each, _C.Type) for each in flat):
+                return _C._make_type(theirs.__name__, flat)
+            return theirs(*parts)
+
+        def __instancecheck__(cls, value):
+            return isinstance(value, theirs)
+
+    return Making(theirs.__name__, (theirs,), {"__module__": theirs.__module__, "__doc__": theirs.__doc__})
+
+
 class FileCheck(torch._C.FileCheck):
     """torch.testing.FileCheck, which takes Cresset's graphs too."""
 
@@ -259,6 +275,17 @@ def _replacements():
         "ScriptMethod": _C.ScriptMethod,
     }
     rows += [(torch._C, name, value) for name, value in core.items()]
+    for name in (
+        "AwaitType",
+        "DictType",
+        "FutureType",
+        "ListType",
+        "OptionalType",
+        "RRefType",
+        "TupleType",
+        "UnionType",
+    ):
+        rows.append((torch._C, name, _type_class(getattr(torch._C, name))))
     rows += [(torch._C, name, value) for name, value in _graph_passes.functions(torch._C)]
     return rows
 
@@ -326,6 +353,8 @@ def _holds_torch_jit(module):
         "torch.jit._script",
         "torch.jit._trace",
         "torch.jit._serialization",
+        "torch.utils.bundled_inputs",
+        "torch.utils.mobile_optimizer",
     )
 
 

@@ -70,7 +70,14 @@ def _has_hooks(module):
 
 
 def wait(future):
-    """The value of a Future: waits for it, and raises what the forked code raised."""
+    """The value of a Future: waits for it, and raises what the forked code raised.
+
+    Raises RuntimeError for None, and TypeError for what is no Future either.
+    """
+    if future is None:
+        raise RuntimeError("Future can't be None")
+    if not hasattr(future, "wait"):
+        raise TypeError(f"wait() takes a Future, which fork() returns, not {type(future).__name__}")
     return future.wait()
 
 

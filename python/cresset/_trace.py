@@ -15,7 +15,7 @@ import warnings
 import torch
 from torch.utils import _pytree
 
-from . import _C
+from . import _C, passes
 from ._objects import ScriptModule
 from ._runtime import scripting_is_off
 from ._traced_lists import settled
@@ -529,6 +529,8 @@ def _is_random(node):
 def _graph_differences(traced, again):
     """Texts that say how the graphs of two traces differ, and their tensor constants; None where they don't."""
     graphs = traced.inlined_graph, again.inlined_graph
+    for graph in graphs:
+        passes.erase_shapes(graph)  # other inputs may have other sizes
     nodes = list(zip(*(graph.nodes() for graph in graphs)))
     texts = [_canonical(graph.str(False), {}) for graph in graphs]
     found = None

@@ -148,7 +148,7 @@ class _Arguments:
             for self.element, item in enumerate(value):
                 items.append(self.convert(item))
             self.element = -1
-            return items if kind is list else tuple(items)
+            return kind(items)  # a Size too: to `x.new` a tuple is data
         if kind is dict:
             return {key: self.convert(item) for key, item in value.items()}
         if kind is slice:

@@ -270,6 +270,7 @@ def test_internals_that_packages_call():
         assert torch.equal(frozen(x), m(x)) and not frozen._c.hasattr("inner")
         graph, result = torch.jit._get_trace_graph(Outer(), (x,))
         assert isinstance(graph, cresset._C.Graph) and torch.equal(result, m(x))
+        assert [node.output().type().sizes() for node in graph.nodes() if node.kind() == "aten::add"] == [[2]]
 
 
 def test_classes_of_modules_that_are_made_by_stubs():
@@ -337,3 +338,76 @@ def test_names_are_free_after_the_registry_is_cleared():
         buffer.seek(0)
         for m in (both, torch.jit.load(buffer)):
             assert [y[0].item() for y in m(x)] == [2, 4]
+
+
+class Scaled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(3) * 2)
+
+    def forward(self, x: torch.Tensor, n: int) -> torch.Tensor:
+        return x * self.scale + n
+
+    @torch.jit.export
+    def left_out(self, x: torch.Tensor) -> torch.Tensor:
+        return x
+
+
+def test_bundled_inputs():
+    """torch.utils.bundled_inputs makes types of types, adds attributes and methods, and clones modules."""
+    import torch.utils.bundled_inputs as bundled
+
+    inputs = [(torch.arange(3.0), 1), (torch.zeros(4000, 3), 2)]
+    with cresset.patch_torch_jit(trusted=True):
+        scripted = torch.jit.script(Scaled())
+        copy = bundled.bundle_inputs(scripted, inputs)
+        assert isinstance(copy, cresset.ScriptModule) and not hasattr(scripted, "get_all_bundled_inputs")
+        bundled.augment_model_with_bundled_inputs(scripted, inputs)
+        file = io.BytesIO()
+        scripted.save(file)
+        file.seek(0)
+        for module in (scripted, copy, torch.jit.load(file)):
+            found = module.get_all_bundled_inputs()
+            assert module.get_num_bundled_inputs() == 2
+            for (x, n), (y, m) in zip(inputs, found, strict=True):
+                assert torch.equal(x, y) and n == m
+                assert torch.equal(module(y, m), x * 2 + n)
+
+
+def test_clones_without_methods():
+    with cresset.patch_torch_jit():
+        scripted = torch.jit.script(Scaled())
+        clone = torch._C._hack_do_not_use_clone_module_with_class(scripted._c, ["left_out"], [])
+        copy = torch.jit._recursive.wrap_cpp_module(clone)
+        assert hasattr(scripted, "left_out") and not hasattr(copy, "left_out")
+        with torch.no_grad():
+            copy.scale.zero_()
+        assert torch.equal(scripted(torch.ones(3), 1), torch.full((3,), 3.0))
+        assert torch.equal(copy(torch.ones(3), 1), torch.ones(3))
+
+
+def test_types_of_types():
+    with cresset.patch_torch_jit():
+        ours = torch.jit.script(Scaled()).forward.schema.arguments[1].type
+        made = torch._C.ListType(torch._C.TupleType([ours, torch._C.IntType.get()]))
+        assert isinstance(made, torch._C.ListType) and not isinstance(made, torch._C.TupleType)
+        assert made == cresset.parse_type("List[Tuple[Tensor, int]]")
+        assert (
+            str(torch._C.DictType(torch._C.StringType.get(), torch._C.OptionalType(ours)))
+            == "Dict[str, Optional[Tensor]]"
+        )
+        with pytest.raises(TypeError, match="can't be made of 2 types"):
+            torch._C.OptionalType(ours, ours)
+        theirs = torch._C.ListType(torch._C.IntType.get())
+        assert isinstance(theirs, torch._C.ListType) and isinstance(theirs, torch._C.Type)
+    assert isinstance(theirs, torch._C.ListType) and theirs.annotation_str == "List[int]"
+
+
+def test_throughput_benchmark():
+    from torch.utils import ThroughputBenchmark
+
+    with cresset.patch_torch_jit():
+        bench = ThroughputBenchmark(torch.jit.script(Scaled()))
+        bench.add_input(torch.ones(3), 1)
+        assert torch.equal(bench.run_once(torch.ones(3), n=2), torch.full((3,), 4.0))
+        assert bench.benchmark(num_calling_threads=2, num_warmup_iters=2, num_iters=8).num_iters == 8

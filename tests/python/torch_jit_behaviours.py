@@ -3357,3 +3357,111 @@ def schema_arguments(J):
 
     schema = J.script(f).schema
     return [(a.name, str(a.type), a.kwarg_only) for a in schema.arguments], len(schema.returns)
+
+
+# What traces have seen.
+
+
+@row("trace")
+def trace_new_of_a_shape(J):
+    def f(x):
+        return x.new(x.shape).fill_(1), x.new(torch.Size([2]) + x.shape[1:]).zero_()
+
+    traced = J.trace(f, X, check_trace=False)
+    return [part.shape for x in (X, torch.ones(4, 5)) for part in f(x)], [part.shape for part in traced(X)]
+
+
+@row("trace")
+def trace_of_distributions(J):
+    def f(x):
+        return torch.distributions.Exponential(x).rsample(), torch.distributions.Multinomial(3, x).sample()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        traced = J.trace(f, X + 1, check_trace=False)
+    torch.manual_seed(3)
+    return traced(X + 1)
+
+
+@row("graph")
+def traced_graph_has_the_types_of_its_examples(J):
+    def f(x, y):
+        return (x + y).relu(), y.long()
+
+    traced = J.trace(f, (X, torch.ones(3, requires_grad=True)))
+    graph = traced.graph
+    return (
+        [value.type().str() for value in graph.inputs()],
+        [n.output().type().sizes() for n in graph.nodes() if n.kind() in ("aten::add", "aten::relu")],
+        [value.isCompleteTensor() for value in graph.inputs()],
+        str(traced.schema),
+        traced(torch.ones(4, 3), torch.ones(1))[0].shape,
+    )
+
+
+@row("graph")
+def traced_modules_graph_has_the_types_of_its_examples(J):
+    traced = J.trace(nn.Sequential(nn.Linear(3, 4), nn.ReLU()).eval(), X)
+    buffer = io.BytesIO()
+    J.save(traced, buffer)
+    buffer.seek(0)
+    return (
+        [value.type().str() for value in list(traced.graph.inputs())[1:]],
+        {node.kind(): node.output().type().str() for node in traced.graph.nodes() if "Call" in node.kind()},
+        {node.kind(): node.output().type().str() for node in traced.inlined_graph.nodes() if "aten" in node.kind()},
+        [value.type().str() for value in list(J.load(buffer).graph.inputs())[1:]],
+        traced(torch.ones(5, 3)).shape,
+    )
+
+
+@row("graph")
+def traced_graph_that_is_made_a_function(J):
+    def f(x):
+        return x.view(x.size(0), -1) + x.numel()
+
+    graph = J.trace(f, torch.ones(2, 3, 4)).inlined_graph
+    made = J.CompilationUnit().create_function("made", graph)
+    return made(torch.ones(3, 2, 2))
+
+
+# Unions of lists and dicts.
+
+
+@row("script")
+def union_of_lists(J):
+    def f() -> str:
+        x: Union[List[str], List[Tensor]] = ["a", "b"]
+        return x[0] if isinstance(x, List[str]) else "tensors"
+
+    def g() -> int:
+        x: Union[Dict[str, Tensor], Dict[str, int]] = {"a": 1}
+        return x["a"] if isinstance(x, Dict[str, int]) else 0
+
+    def h() -> str:
+        x: Union[List[str], List[Tensor]] = [s + "!" for s in ["a", "b"]]
+        return x[0] if isinstance(x, List[str]) else "tensors"
+
+    return J.script(f)(), J.script(g)(), J.script(h)()
+
+
+@row("script")
+def union_of_lists_that_is_empty(J):
+    def f() -> int:
+        x: Union[List[str], List[Tensor]] = []
+        return len(x) if isinstance(x, List[str]) else 3
+
+    return J.script(f)()
+
+
+@row("script")
+def union_of_dicts_that_is_empty(J):
+    def f() -> int:
+        x: Union[Dict[str, int], Dict[str, Tensor]] = {}
+        return 3
+
+    return J.script(f)()
+
+
+@row("script")
+def wait_for_nothing(J):
+    J.wait(None)

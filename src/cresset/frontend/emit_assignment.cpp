@@ -120,6 +120,15 @@ void FunctionEmitter::assignVariable(
     if ((kind == c10::TypeKind::ListType || kind == c10::TypeKind::DictType) && annotation->containedTypes().empty()) {
       message += "\nExpected an annotation of type " + std::string(kind == c10::TypeKind::ListType ? "List" : "Dict") +
                  " but got " + annotation->repr_str();
+    } else if (
+        annotation->kind() == c10::TypeKind::UnionType &&
+        (kind == c10::TypeKind::ListType || kind == c10::TypeKind::DictType)) {
+      const auto alternatives = alternativesOf(annotation);
+      if (std::none_of(alternatives.begin(), alternatives.end(), [&](const TypePtr& t) { return t->kind() == kind; })) {
+        message += "\nExpected an Union type annotation with an inner " +
+                   std::string(kind == c10::TypeKind::ListType ? "List" : "Dict") + " type, but got " +
+                   annotation->repr_str();
+      }
     }
     throw UserError(message, range);
   }

@@ -22,14 +22,60 @@ TypePtr findKind(const TypePtr& hint, c10::TypeKind kind) {
   return nullptr;
 }
 
+/// All of them, if there are several: then what is written has to choose. Else none.
+std::vector<TypePtr> choicesOf(const TypePtr& hint, c10::TypeKind kind) {
+  std::vector<TypePtr> found;
+  if (hint) {
+    for (const TypePtr& t : alternativesOf(hint)) {
+      if (t->kind() == kind) found.push_back(t);
+    }
+  }
+  if (found.size() < 2) found.clear();
+  return found;
+}
+
 TypePtr elementHint(const TypePtr& hint) {
+  if (!choicesOf(hint, c10::TypeKind::ListType).empty()) return nullptr;
   const TypePtr list = findKind(hint, c10::TypeKind::ListType);
   return list ? list->expectRef<c10::ListType>().getElementType() : nullptr;
 }
 
 c10::DictTypePtr dictHint(const TypePtr& hint) {
+  if (!choicesOf(hint, c10::TypeKind::DictType).empty()) return nullptr;
   const TypePtr dict = findKind(hint, c10::TypeKind::DictType);
   return dict ? dict->cast<c10::DictType>() : nullptr;
+}
+
+/// Of the `choices` of a hint, the one for elements of the types `elements`: the same, else wider ones. Null if there
+/// is none.
+TypePtr choose(const std::vector<TypePtr>& choices, const std::vector<TypePtr>& elements) {
+  const auto matches = [&](const TypePtr& choice, auto match) {
+    const auto parts = choice->containedTypes();
+    return std::equal(parts.begin(), parts.end(), elements.begin(), elements.end(), match);
+  };
+  for (const TypePtr& choice : choices) {
+    if (matches(choice, [](const TypePtr& part, const TypePtr& element) { return sameType(part, element); }))
+      return choice;
+  }
+  for (const TypePtr& choice : choices) {
+    if (matches(choice, [](const TypePtr& part, const TypePtr& element) { return element->isSubtypeOf(*part); }))
+      return choice;
+  }
+  return nullptr;
+}
+
+[[noreturn]] void refuseEmpty(const char* what, const char* kind, const TypePtr& hint, const SourceRange& range) {
+  throw UserError(
+      std::string("Cannot assign an empty ") + what + " to a variable annotated to be type " + hint->repr_str() +
+          " because there are multiple possible " + kind +
+          " type candidates in the Union annotation; say which by torch.jit.annotate",
+      range);
+}
+
+std::string listed(const std::vector<TypePtr>& types) {
+  std::string text;
+  for (const TypePtr& type : types) text += (text.empty() ? "" : ", ") + type->repr_str();
+  return text;
 }
 
 TypePtr unify(const std::vector<Value*>& values, const TypePtr& hint) {
@@ -95,6 +141,8 @@ Value* FunctionEmitter::makeTuple(const SourceRange& range, const std::vector<Va
 
 Value* FunctionEmitter::emitList(const SequenceLiteral& expr, const TypePtr& hint) {
   const TypePtr wanted = elementHint(hint);
+  const std::vector<TypePtr> choices = choicesOf(hint, c10::TypeKind::ListType);
+  if (!choices.empty() && expr.elements().empty()) refuseEmpty("list", "List", hint, expr.range());
   std::vector<Value*> values;
   values.reserve(expr.elements().size());
   for (const Expr e : expr.elements()) {
@@ -105,10 +153,6 @@ Value* FunctionEmitter::emitList(const SequenceLiteral& expr, const TypePtr& hin
     } else {
       values.push_back(emitExpr(e, wanted));
     }
-  }
-  if (hint && !wanted && hint->kind() != c10::TypeKind::AnyType && !values.empty() &&
-      findKind(hint, c10::TypeKind::ListType)) {
-    throw UserError("a list can't have type " + hint->repr_str(), expr.range());
   }
   TypePtr element = wanted ? wanted : TypePtr(c10::TensorType::get());
   if (!values.empty()) {
@@ -123,6 +167,17 @@ Value* FunctionEmitter::emitList(const SequenceLiteral& expr, const TypePtr& hin
       throw UserError("the elements of a list must have a common type", expr.range());
     }
     if (!wanted) element = unified;
+    if (!choices.empty()) {
+      const TypePtr chosen = choose(choices, {unified});
+      if (!chosen) {
+        throw UserError(
+            "Union type annotation `" + hint->repr_str() + "` can hold " + listed(choices) +
+                ", but none of those types match the types of the given list elements, which were unified to " +
+                unified->repr_str(),
+            expr.range());
+      }
+      element = chosen->containedType(0);
+    }
     if (!wanted && unified->kind() == c10::TypeKind::UnionType) {
       warnOfUnion(
           "List consists of heterogeneous types, which means that it has been typed as containing " +
@@ -220,6 +275,8 @@ SugaredValuePtr FunctionEmitter::emitTupleArithmetic(
 
 Value* FunctionEmitter::emitDict(const DictLiteral& expr, const TypePtr& hint) {
   const c10::DictTypePtr wanted = dictHint(hint);
+  const std::vector<TypePtr> choices = choicesOf(hint, c10::TypeKind::DictType);
+  if (!choices.empty() && expr.keys().empty()) refuseEmpty("dict", "Dict", hint, expr.range());
   const auto key_exprs = expr.keys();
   const auto value_exprs = expr.values();
   std::vector<Value*> keys, values, inputs;
@@ -251,6 +308,19 @@ Value* FunctionEmitter::emitDict(const DictLiteral& expr, const TypePtr& hint) {
     if (!wanted) {
       key_type = keys[0]->type();
       value_type = unified;
+      if (!choices.empty()) {
+        const TypePtr chosen = unified ? choose(choices, {key_type, unified}) : nullptr;
+        if (!chosen) {
+          throw UserError(
+              "Union type annotation `" + hint->repr_str() + "` can hold " + listed(choices) +
+                  ", but none of those dict types can hold the types of the given keys and values, which were unified "
+                  "to Dict[" +
+                  key_type->repr_str() + ", " + (unified ? unified->repr_str() : "?") + "]",
+              expr.range());
+        }
+        key_type = chosen->containedType(0);
+        value_type = chosen->containedType(1);
+      }
       if (unified && unified->kind() == c10::TypeKind::UnionType) {
         warnOfUnion(
             "Dict values consist of heterogeneous types, which means that the dict has been typed as containing Dict[" +

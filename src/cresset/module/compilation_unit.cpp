@@ -7,6 +7,7 @@
 #include "cresset/ir/verifier.h"
 #include "cresset/module/module.h"
 #include "cresset/ops/operator.h"
+#include "cresset/program/shown_types.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -45,6 +46,7 @@ Function* CompilationUnit::create_function(
         std::to_string(graph->outputs().size()));
   }
   auto body = graph->copy();
+  forgetTensorTypes(*body);
   verifyEdited(*body);
   verifyOperators(*body);
   if (should_mangle) name = program_->mangle(name);

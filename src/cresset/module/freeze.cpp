@@ -15,6 +15,7 @@
 #include "cresset/ops/operator.h"
 #include "cresset/passes/channels_last.h"
 #include "cresset/passes/pipelines.h"
+#include "cresset/program/shown_types.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -93,6 +94,7 @@ class Freezer {
       if (method.function == function && method.object == object) return;
     }
     methods_.push_back({object, function, function->definition()->copy()});
+    forgetTensorTypes(*methods_.back().graph);
   }
 
   /// "forward2", "scale", "encoder.scale" or "encoder.encode".
@@ -361,6 +363,7 @@ void run_frozen_optimizations(
     const auto method = methodAt(module, name);
     if (!method) throw UserError("Unknown name: " + name + ". It is no method of the module.");
     auto graph = method->function().definition()->copy();
+    forgetTensorTypes(*graph);
     optimizeWithForks(*graph, name, optimize_numerics);
     method->function().setGraph(graph);
   }
@@ -383,6 +386,7 @@ Module optimize_for_inference(const Module& module, const std::vector<std::strin
     if (!method) continue;
     Function& function = method->function();
     auto graph = function.definition()->copy();
+    forgetTensorTypes(*graph);
     allowAnyLayout(graph->block());
     function.setGraph(graph);
   }

@@ -21,6 +21,7 @@
 #include "cresset/ops/operator.h"
 #include "cresset/passes/inline_subgraphs.h"
 #include "cresset/passes/pass.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/program/program.h"
 
 namespace cresset {
@@ -64,8 +65,7 @@ Node* insertCopies(
 
 /// Puts a copy of the callee's nodes before `call` and replaces the call's output. Returns the first node that was
 /// inserted, or the node after the call if there was none.
-Node* inlineCall(Node* call, Function& callee) {
-  const Graph& body = *callee.graph();
+Node* inlineCall(Node* call, Function& callee, const Graph& body) {
   const InlinedCallPtr chain = std::make_shared<InlinedCall>(
       InlinedCall{call->inlinedCall(), callee.qualname().qualifiedName(), call->sourceRange()});
   std::unordered_map<const Value*, Value*> copies;
@@ -83,6 +83,9 @@ Node* inlineCall(Node* call, Function& callee) {
 
 class Inliner {
  public:
+  /// `is_for_people`: of functions as they are shown, with the types that traces have seen.
+  explicit Inliner(bool is_for_people = false) : is_for_people_(is_for_people) {}
+
   bool run(Block* block) {
     bool changed = false;
     for (Node* node = *block->nodes().begin(); node != block->returnNode();) {
@@ -91,10 +94,11 @@ class Inliner {
       if (isSubgraph(*node) && pay(*node->g(attr::Subgraph))) {
         node = inlineSubgraph(node);
         changed = true;
-      } else if (
-          callee && !mustStay(node->inlinedCall(), callee->qualname().qualifiedName()) && pay(*callee->graph())) {
-        node = inlineCall(node, *callee);  // continues with the callee's own calls
-        changed = true;
+      } else if (callee && !mustStay(node->inlinedCall(), callee->qualname().qualifiedName())) {
+        const std::shared_ptr<Graph> body = is_for_people_ ? callee->editableGraph(tidyDefinition) : callee->graph();
+        const bool is_inlined = pay(*body);
+        node = is_inlined ? inlineCall(node, *callee, *body) : node->next();  // continues with the callee's own calls
+        changed |= is_inlined;
       } else {
         node = node->next();
       }
@@ -111,6 +115,7 @@ class Inliner {
     return true;
   }
 
+  bool is_for_people_;
   size_t left_ = kMaxInserted;
 };
 
@@ -172,6 +177,14 @@ bool inlineCalls(Graph& graph) {
 CRESSET_PASS(
     inlineCalls, "inline", All,
     "Replace calls of functions and methods whose target is known, and subgraphs, by the nodes that they stand for")
+
+std::shared_ptr<Graph> inlinedForPeople(Function& function) {
+  const std::shared_ptr<Graph> graph = function.editableGraph(tidyDefinition)->copy();
+  if (Inliner(/*is_for_people=*/true).run(graph->block())) propagateConstants(*graph);
+  markContexts(graph->block());
+  tidyDefinition(*graph);
+  return graph;
+}
 
 Node* inlineSubgraph(Node* node) {
   const std::shared_ptr<Graph> body = node->g(attr::Subgraph);

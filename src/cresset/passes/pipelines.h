@@ -11,6 +11,8 @@
 
 namespace cresset {
 
+class Function;
+
 /// A step that stands in a folder above: whether it changed the graph.
 using GraphStep = std::function<bool(Graph&)>;
 
@@ -20,6 +22,8 @@ using GraphStep = std::function<bool(Graph&)>;
 void tidyDefinition(Graph& graph);
 /// Whether there were calls in it. For what shows or searches a graph with all that it calls.
 bool inlineForReading(Graph& graph);
+/// The same of a function's graph, as it and those of what it calls are shown (Function::editableGraph).
+std::shared_ptr<Graph> inlinedForPeople(Function& function);
 
 // ---- freezing ----
 

@@ -9,6 +9,7 @@
 
 #include "cresset/ir/verifier.h"
 #include "cresset/ops/operator.h"
+#include "cresset/program/shown_types.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -180,6 +181,7 @@ void Function::adoptEdits() {
   if (!editable_ || editable_->edits() == adopted_edits_) return;
   checkEdits();
   followed_.push_back(editable_->copy());
+  forgetTensorTypes(*followed_.back());  // sizes that a trace has seen are those of one call
   adopted_edits_ = editable_->edits();
   program_->usePrograms(*followed_.back());
   current_.store(&followed_.back(), std::memory_order_release);

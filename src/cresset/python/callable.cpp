@@ -477,9 +477,7 @@ PyObject* getInlinedGraph(PyObject* self, void*) {
     std::shared_ptr<Graph> graph;
     {
       py::gil_scoped_release no_gil;
-      graph = keptWith(functionRef(self).definition()->copy(), functionRef(self).program().shared_from_this());
-      inlineForReading(*graph);
-      tidyDefinition(*graph);
+      graph = keptWith(inlinedForPeople(functionRef(self)), functionRef(self).program().shared_from_this());
     }
     return graphToPython(graph).release().ptr();
   });

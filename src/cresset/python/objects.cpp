@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "cresset/module/values.h"
 #include "cresset/ops/object_slots.h"
@@ -279,6 +280,13 @@ void bindObjects(py::module_& module) {
             return method;
           })
       .def(
+          "__call__",
+          [](const ObjectHandle& self, const py::args& args, const py::kwargs& kwargs) {
+            const py::object forward = findMethod(self, "forward");
+            if (forward.is_none()) throw py::attribute_error("Method 'forward' is not defined.");
+            return py::object(forward(*args, **kwargs));
+          })
+      .def(
           "has_property", [](const ObjectHandle& self,
                              const std::string& name) { return self.object->type()->getProperty(name).has_value(); })
       .def(
@@ -319,6 +327,26 @@ void bindObjects(py::module_& module) {
             auto slot = type->findAttributeSlot(name);
             return slot && type->is_module() && type->is_parameter(*slot);
           })
+      .def(
+          "_register_attribute",
+          [](const ObjectHandle& self, const std::string& name, const py::object& type, const py::object& value) {
+            const TypePtr wanted = typeFromPython(type);
+            try {
+              Module(self.object).register_attribute(name, wanted, toIValue(value.ptr(), wanted));
+            } catch (const CastError& error) {
+              throw UserError(messages::attributeCast(name, *wanted, error.what()));
+            }
+          })
+      .def(
+          "clone",
+          [](const ObjectHandle& self, const std::unordered_set<std::string>& ignored_methods,
+             const std::unordered_set<std::string>& ignored_attributes) {
+            return ObjectHandle{
+                Module(self.object).clone(/*inplace=*/false, ignored_methods, ignored_attributes)._ivalue()};
+          },
+          py::arg("ignored_methods"), py::arg("ignored_attributes"), py::call_guard<py::gil_scoped_release>(),
+          "A module of a class of its own, with copies of the attributes; without the methods and attributes of these "
+          "names, in it and in all below it.")
       .def("copy", [](const ObjectHandle& self) { return ObjectHandle{Module(self.object).copy()._ivalue()}; })
       .def(
           "deepcopy", [](const ObjectHandle& self) { return ObjectHandle{deepCopy(self.object).toObject()}; },

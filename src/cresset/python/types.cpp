@@ -196,6 +196,20 @@ py::set namesOfSets(const std::unordered_set<c10::Symbol>& sets) {
   return names;
 }
 
+TypePtr makeType(const std::string& kind, const std::vector<TypePtr>& parts) {
+  if (kind == "TupleType") return c10::TupleType::create(parts);
+  if (kind == "UnionType") return c10::UnionType::create(parts);
+  if (kind == "DictType" && parts.size() == 2) return c10::DictType::create(parts[0], parts[1]);
+  if (parts.size() == 1) {
+    if (kind == "ListType") return c10::ListType::create(parts[0]);
+    if (kind == "OptionalType") return c10::OptionalType::create(parts[0]);
+    if (kind == "FutureType") return c10::FutureType::create(parts[0]);
+    if (kind == "AwaitType") return c10::AwaitType::create(parts[0]);
+    if (kind == "RRefType") return c10::RRefType::create(parts[0]);
+  }
+  throw py::type_error(kind + "() can't be made of " + std::to_string(parts.size()) + " types");
+}
+
 void bindSchemas(py::module_& module) {
   py::class_<c10::AliasInfo>(module, "AliasInfo", py::module_local(), "What a schema says of an argument's memory.")
       .def_property_readonly("is_write", [](const c10::AliasInfo& self) { return self.isWrite(); })
@@ -292,6 +306,14 @@ void bindSchemas(py::module_& module) {
   module.def(
       "parse_schema", [](const std::string& text) { return schemaToPython(parseSchema(text)); }, py::arg("text"),
       "The FunctionSchema that a text like 'aten::add(Tensor a, Tensor b) -> Tensor' says.");
+  module.def(
+      "_make_type",
+      [](const std::string& kind, const std::vector<py::object>& parts) {
+        std::vector<TypePtr> types;
+        for (const py::object& part : parts) types.push_back(typeFromPython(part));
+        return typeToPython(makeType(kind, types));
+      },
+      py::arg("kind"), py::arg("parts"), "The Type that torch._C's class `kind` makes of other types.");
   module.def(
       "parse_type", [](const std::string& text) { return typeToPython(parseType(text)); }, py::arg("text"),
       "The Type that a text like 'Dict(str, int[])' or 'Float(2, *)' says.");

@@ -89,6 +89,12 @@ void takeFirstElements(Graph& graph, Block* block) {
 
 }  // namespace
 
+void Recorder::showSeenTypes() {
+  for (const auto& [value, seen] : seen_types_) {
+    if (!value->isErased() && value->type()->kind() == c10::TypeKind::TensorType) value->setType(seen);
+  }
+}
+
 std::shared_ptr<Graph> Recorder::finish(const IValue& result) {
   CRESSET_CHECK(scopes_.size() == 1, "all modules have ended");
   if (result.isNone()) {
@@ -101,6 +107,7 @@ std::shared_ptr<Graph> Recorder::finish(const IValue& result) {
   resolveLiterals();
   removeDeadNodes(*graph_);
   takeFirstElements(*graph_, graph_->block());
+  showSeenTypes();
   outlineScopes(*graph_);
   tidyDefinition(*graph_);
   verify(*graph_);

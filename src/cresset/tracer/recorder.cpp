@@ -143,6 +143,10 @@ void Recorder::addInput(const std::string& name, const IValue& value, const Type
 void Recorder::setTensorValue(const at::Tensor& tensor, Value* value) {
   if (!tensor.defined()) return;
   auto [it, is_new] = known_.insert_or_assign(identityOf(tensor), Known{tensor, value});
+  if (!tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+    c10::TensorTypePtr& seen = seen_types_[value];
+    if (!seen) seen = c10::TensorType::create(tensor);
+  }
   const void* storage = storageOf(tensor);
   if (!storage) return;
   auto& sharing = storages_[storage];

@@ -324,6 +324,8 @@ class Recorder final : public OperatorClient {
 
   Value* outputTensor(const at::Tensor& tensor, size_t position);
   void resolveLiterals();
+  /// Gives values the types of the tensors that they stood for, sizes and all.
+  void showSeenTypes();
 
   Environment environment_;
   bool force_outplace_;
@@ -343,6 +345,7 @@ class Recorder final : public OperatorClient {
   LibraryCall call_;
   mutable size_t num_frozen_in_backward_ = 0;  // warnings
   std::unordered_set<const Value*> asked_for_name_;
+  std::unordered_map<Value*, c10::TensorTypePtr> seen_types_;  // of the tensors that values stood for at first
 };
 
 /// Lets a Recorder record what this thread does, until it goes out of scope.

@@ -86,7 +86,7 @@ class Outline {
       std::vector<TypePtr> types;
       for (Value* value : returned_) {
         tuple->addInput(copies.at(value));
-        types.push_back(value->type());
+        types.push_back(c10::unshapedType(value->type()));
       }
       body->insertNode(tuple);
       body->registerOutput(tuple->output()->setType(c10::TupleType::create(types)));
@@ -110,9 +110,9 @@ class Outline {
     call->setAttribute(attr::name, method.name());
     for (Value* value : captured_) call->addInput(value);
     outer_.insertNode(call);
+    if (returned_.size() == 1) call->output()->copyMetadata(returned_[0]);
     call->output()->setType(method.getSchema().returns()[0].type());
     if (returned_.size() == 1) {
-      call->output()->copyMetadata(returned_[0]);
       returned_[0]->replaceAllUsesWith(call->output());
     } else if (returned_.size() > 1) {
       Node* unpack = outer_.create(prim::TupleUnpack, {call->output()}, returned_.size());
@@ -203,13 +203,13 @@ class OutlineFork {
     if (returned_.size() > 1) {
       Node* tuple = graph_.create(prim::TupleConstruct, returned_);
       std::vector<TypePtr> types;
-      for (const Value* value : returned_) types.push_back(value->type());
+      for (const Value* value : returned_) types.push_back(c10::unshapedType(value->type()));
       tuple->output()->setType(c10::TupleType::create(std::move(types)));
       block_->appendNode(tuple);
       result = tuple->output();
     }
     block_->registerOutput(result);
-    Value* future = node_->addOutput()->setType(c10::FutureType::create(result->type()));
+    Value* future = node_->addOutput()->setType(c10::FutureType::create(c10::unshapedType(result->type())));
     InsertPointGuard guard(graph_, firstUser());
     graph_.setLocation(node_->sourceRange());
     Node* wait = graph_.insertNode(graph_.create(aten::wait, {future}));

@@ -5,6 +5,8 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/core/jit_type.h>
 
+#include "cresset/passes/pipelines.h"
+#include "cresset/program/shown_types.h"
 #include "cresset/tracer/recorder.h"
 
 namespace cresset {
@@ -26,19 +28,24 @@ Function& declareTraced(
     std::string argument = input->debugName();
     argument = argument.substr(0, argument.find('.'));
     if (!input->hasDebugName()) argument = "argument_" + std::to_string(arguments.size() + (self ? 0 : 1));
-    arguments.emplace_back(argument, input->type());
+    arguments.emplace_back(argument, c10::unshapedType(input->type()));
   }
-  returns.emplace_back("", graph->outputs()[0]->type());
+  returns.emplace_back("", c10::unshapedType(graph->outputs()[0]->type()));
   const c10::QualifiedName qualified =
       self ? c10::QualifiedName(*self->name(), name) : program.mangle(c10::QualifiedName(name));
   c10::FunctionSchema schema(qualified.name(), "", std::move(arguments), std::move(returns));
   const SourceRange range = graph->nodes().empty() ? SourceRange() : graph->nodes().front()->sourceRange();
-  Function& function =
-      program.declare(qualified, [body = std::move(graph)](Function& declared) { declared.setGraph(body); });
+  std::shared_ptr<Graph> body = graph->copy();
+  forgetTensorTypes(*body);
+  Function& function = program.declare(qualified, [body](Function& declared) { declared.setGraph(body); });
   function.setSchema(std::move(schema));
   function.setSourceRange(range);
   if (self) self->addMethod(&function);
   function.ensure_defined();
+  function.editableGraph([&](Graph& shown) {
+    copyTypes(*graph, shown);
+    tidyDefinition(shown);
+  });
   return function;
 }
 
