@@ -53,6 +53,7 @@ DIFFERENCES = {
     "awaitable_in_a_frozen_module": ("value", "torch.jit's frozen module lacks what the awaitable reads"),
     "awaitable_of_a_script_that_is_to_run": ("(False,", "its call is still to be made (docs/differences.md)"),
     "awaitable_of_python_given_to_a_script": ("value", "torch.jit's awaitable has a Python object for its result"),
+    "union_of_dicts_by_keywords": ("value 4", "the first item chooses the type (docs/differences.md)"),
     "delete_tensor_row": ("does not support item deletion", "torch.jit asserts inside"),
     "text_unpack_tensor": ("tensor([-3., -3., -3.])", "a tensor's first dimension is unpacked, as in Python"),
     "text_range_step_zero": ("must not be zero", "as in Python: torch.jit's loop runs no iteration"),

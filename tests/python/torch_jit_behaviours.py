@@ -3465,3 +3465,21 @@ def union_of_dicts_that_is_empty(J):
 @row("script")
 def wait_for_nothing(J):
     J.wait(None)
+
+
+@row("script")
+def union_of_dicts_by_keywords(J):
+    def f(x: Tensor) -> int:
+        d: Union[Dict[str, int], Dict[str, Tensor], int] = dict(a=3, b=4)
+        return d["b"] if isinstance(d, Dict[str, int]) else 0
+
+    return J.script(f)(X)
+
+
+@row("script")
+def union_of_a_list_and_an_int(J):
+    def f() -> int:
+        x: Union[List[Tensor], int] = ["a", "b"]
+        return 3
+
+    return J.script(f)()

@@ -160,7 +160,8 @@ Value* FunctionEmitter::emitList(const SequenceLiteral& expr, const TypePtr& hin
     if (!unified || (wanted && !unified->isSubtypeOf(*wanted))) {
       if (wanted) {
         throw UserError(
-            "List type annotation `" + hint->repr_str() + "` did not match the types of the given list elements" +
+            "List type annotation `" + findKind(hint, c10::TypeKind::ListType)->repr_str() +
+                "` did not match the types of the given list elements" +
                 (unified ? ", which were unified to " + unified->repr_str() : std::string()),
             expr.range());
       }
@@ -301,7 +302,7 @@ Value* FunctionEmitter::emitDict(const DictLiteral& expr, const TypePtr& hint) {
     const TypePtr unified = unify(values, wanted ? value_type : TypePtr());
     if (wanted && (!unified || !unified->isSubtypeOf(*value_type))) {
       throw UserError(
-          "Dict type annotation `" + hint->repr_str() + "` did not match the type of an actual value type" +
+          "Dict type annotation `" + wanted->repr_str() + "` did not match the type of an actual value type" +
               (unified ? " `" + unified->repr_str() + "`" : std::string()),
           expr.range());
     }

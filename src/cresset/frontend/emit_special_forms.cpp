@@ -1,4 +1,5 @@
 // Calls that the emitter gives meaning to itself. See special_forms.h.
+#include <algorithm>
 #include <unordered_map>
 
 #include "cresset/frontend/emitter_impl.h"
@@ -239,6 +240,12 @@ Value* FunctionEmitter::emitDictCall(const Apply& apply, const TypePtr& hint) {
   const DictLiteral empty = DictLiteral::make(range, ListView<Expr>::make(range, {}), ListView<Expr>::make(range, {}));
   Value* dict = nullptr;
   bool typed = hint && hint->kind() == c10::TypeKind::DictType;
+  const auto isDict = [](const TypePtr& type) { return type->kind() == c10::TypeKind::DictType; };
+  const std::vector<TypePtr> alternatives = hint ? alternativesOf(hint) : std::vector<TypePtr>();
+  // Of several types of dicts the first item chooses.
+  const bool chooses =
+      !(inputs.empty() && apply.attributes().empty()) && std::ranges::count_if(alternatives, isDict) > 1;
+  const TypePtr wanted = chooses ? TypePtr() : hint;
   if (!inputs.empty()) {
     const Expr arg = inputs[0];
     const SugaredValuePtr source = emitSugared(arg, hint);
@@ -247,7 +254,7 @@ Value* FunctionEmitter::emitDictCall(const Apply& apply, const TypePtr& hint) {
       dict = builtin(range, Symbol::aten("copy"), {value});
       typed = true;
     } else {
-      dict = emitDict(empty, hint);
+      dict = emitDict(empty, wanted);
       emitItems(arg.range(), source, [&](const SugaredValuePtr& item) {
         const auto pair = item->asTuple(arg.range(), *this, 2);
         if (pair.size() != 2) throw UserError("dict() expects an iterable of pairs of a key and a value", arg.range());
@@ -256,7 +263,7 @@ Value* FunctionEmitter::emitDictCall(const Apply& apply, const TypePtr& hint) {
       });
     }
   } else {
-    dict = emitDict(empty, hint);
+    dict = emitDict(empty, wanted);
   }
   for (const Attr attribute : apply.attributes()) {
     Value* key = constant(attribute.range(), attribute.name().name());
