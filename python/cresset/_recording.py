@@ -54,6 +54,9 @@ from ._recording_values import (
 )
 from ._segments import NUM_BINARY, OF_PLACES, NotAGraph, Segment, function_of, reads_of
 
+#: Intrinsics of CPython 3.12 that were instructions before.
+INTRINSICS = {5: "UNARY_POSITIVE", 6: "LIST_TO_TUPLE"}
+
 
 class Recorder(Objects, Containers, Calls):
     """`options` says what plans are made of (`_capture.Options`)."""
@@ -466,6 +469,12 @@ class Recorder(Objects, Containers, Calls):
 
     RESUME = PRECALL = CACHE = JUMP_FORWARD = JUMP_BACKWARD_NO_INTERRUPT = NOP
 
+    def CALL_INTRINSIC_1(self, view, frame, argument):
+        row = INTRINSICS.get(argument)
+        if row is None:
+            raise NoRow("an intrinsic of Python's")
+        getattr(self, row)(view, frame, 0)
+
     def JUMP_BACKWARD(self, view, frame, argument):
         # The jump itself sees to signals, and a loop without an end may not be unrolled without one.
         if frame.function is None and self.is_clean(frame) and not self.options.fullgraph:
@@ -509,13 +518,29 @@ class Recorder(Objects, Containers, Calls):
         return frame.variables[index]
 
     def LOAD_FAST(self, view, frame, argument):
-        frame.stack.append(self.variable(view, frame, argument))
+        # From 3.13 on it also loads cells, for inner functions.
+        is_cell = sys.version_info >= (3, 13) and argument in frame.places_of_cells
+        frame.stack.append((self.cell if is_cell else self.variable)(view, frame, argument))
 
     LOAD_FAST_CHECK = LOAD_FAST
 
     def LOAD_FAST_LOAD_FAST(self, view, frame, argument):
-        first = self.variable(view, frame, argument >> 4)
-        frame.stack += [first, self.variable(view, frame, argument & 15)]
+        self.LOAD_FAST(view, frame, argument >> 4)
+        self.LOAD_FAST(view, frame, argument & 15)
+
+    def LOAD_FAST_AND_CLEAR(self, view, frame, argument):
+        """The variable of a comprehension, which the function may have, too, and gets back after it."""
+        value = frame.variables.get(argument, NULL)
+        if argument not in frame.variables and frame.function is None:
+            value = self.checked.get(("slot", argument))
+            if value is None:
+                value = self.checked[("slot", argument)] = self.slot(view, argument)
+                if value is NULL:
+                    self.check("CheckNull", argument)
+        if argument in frame.cells or (value is not NULL and not is_object(value)):
+            raise NoRow("a variable of inner functions")
+        frame.stack.append(value)
+        frame.variables[argument] = NULL
 
     def STORE_FAST(self, view, frame, argument):
         value = frame.stack[-1]
@@ -524,6 +549,7 @@ class Recorder(Objects, Containers, Calls):
         self.frees(
             frame.variables.get(argument, self.checked.get(("slot", argument)) if frame.function is None else NULL)
         )
+        frame.cells.pop(argument, None)  # of a comprehension that has ended
         value = frame.variables[argument] = frame.stack.pop()
         if isinstance(value, Value) and value.register is not None:
             variables = frame.code.co_varnames
@@ -584,19 +610,31 @@ class Recorder(Objects, Containers, Calls):
         frame.stack.append(self.cell(view, frame, argument))
 
     def MAKE_FUNCTION(self, view, frame, argument):
-        stack = frame.stack
-        code = stack.pop().object
-        cells = stack.pop().cells if argument & 8 else []
-        if argument & 4:
-            stack.pop()  # annotations
-        keyword_defaults = self.keywords_of(stack.pop()) if argument & 2 else {}
-        defaults = []
-        if argument & 1:
-            given = stack.pop()
-            defaults = given.items if isinstance(given, Fresh) else [self.constant(item) for item in given.object]
-        if any(isinstance(value, Fresh) and value.kind is list for value in (*defaults, *keyword_defaults.values())):
+        made = NewFunction(frame.stack.pop().object, frame.scope, [], {}, [])
+        for part in (8, 4, 2, 1):
+            if argument & part:
+                self.set_part_of_function(made, part, frame.stack.pop())
+        frame.stack.append(made)
+
+    def SET_FUNCTION_ATTRIBUTE(self, view, frame, argument):
+        made, value = frame.stack.pop(), frame.stack.pop()
+        self.set_part_of_function(made, argument, value)
+        frame.stack.append(made)
+
+    def set_part_of_function(self, made, part, value):
+        """Defaults (1), those of keywords (2), annotations (4), which nothing here reads, or cells (8)."""
+        values = []
+        if part == 1:
+            values = made.defaults = (
+                value.items if isinstance(value, Fresh) else [self.constant(item) for item in value.object]
+            )
+        elif part == 2:
+            made.keyword_defaults = self.keywords_of(value)
+            values = made.keyword_defaults.values()
+        elif part == 8:
+            made.cells = value.cells
+        if any(isinstance(value, Fresh) and value.kind is list for value in values):
             raise NoRow("a default that is a list")
-        stack.append(NewFunction(code, frame.scope, defaults, keyword_defaults, cells))
 
     def LOAD_GLOBAL(self, view, frame, argument):
         null = argument & 1
@@ -947,31 +985,43 @@ class Recorder(Objects, Containers, Calls):
             return self.constant(slice(*[value.object for value in values]))
         return self.emit("Slice", inputs=[self.register(value) for value in values])
 
-    def register_of_slice(self, values):
-        made = self.slice_of(values)
-        return self.register(made) if isinstance(made, Value) else made
-
     def BUILD_SLICE(self, view, frame, argument):
         values = frame.stack[-argument:]
         del frame.stack[-argument:]
         self.pending = self.slice_of(values)
 
+    def place_of_slice(self, frame):
+        """Puts a slice in the place of its two limits."""
+        limits = frame.stack[-2:]
+        made = self.slice_of(limits)
+        if not isinstance(made, Value):
+            made = self.values[made] = Value(made, slice(*[limit.object for limit in limits]), typed=True)
+        frame.stack[-2:] = [made]
+
     def BINARY_SLICE(self, view, frame, argument):
-        container, *values = frame.stack[-3:]
-        del frame.stack[-3:]
-        if self.is_tensor(container):
-            self.tensor_index(container, self.register_of_slice(values))
-        elif isinstance(container, Value) and type(container.object) is torch.Size:
-            self.typed(container)
-            self.pending = self.emit("GetItem", self.register(container), inputs=[self.register_of_slice(values)])
-        else:
-            raise NoRow("a slice of a container")
+        self.place_of_slice(frame)
+        self.BINARY_SUBSCR(view, frame, 0)
+
+    def STORE_SLICE(self, view, frame, argument):
+        self.place_of_slice(frame)
+        self.STORE_SUBSCR(view, frame, 0)
 
     # ---- Jumps
 
     def FORMAT_VALUE(self, view, frame, argument):
         specification = [frame.stack.pop()] if argument & 4 else []
         self.text(TEXT[argument & 3], [frame.stack.pop(), *specification])
+
+    def CONVERT_VALUE(self, view, frame, argument):
+        self.text(TEXT[argument], [frame.stack.pop()])
+
+    def FORMAT_SIMPLE(self, view, frame, argument):
+        self.text(format, [frame.stack.pop()])
+
+    def FORMAT_WITH_SPEC(self, view, frame, argument):
+        values = frame.stack[-2:]
+        del frame.stack[-2:]
+        self.text(format, values)
 
     def BUILD_STRING(self, view, frame, argument):
         parts = frame.stack[len(frame.stack) - argument :]

@@ -276,6 +276,17 @@ class Calls:
         self.identical(kind)
         self.pending = Super(kind, owner)
 
+    def LOAD_SUPER_ATTR(self, view, frame, argument):
+        """`super().name`, or with two arguments."""
+        callee, kind, owner = frame.stack[-3:]
+        del frame.stack[-3:]
+        found = [value for value in (callee, kind, owner) if isinstance(value, Value) and not isinstance(value, Fresh)]
+        if len(found) < 3 or callee.object is not super or kind.object not in type(owner.object).__mro__:
+            raise NoRow("a super of other arguments")
+        self.identical(callee)
+        self.identical(kind)
+        self.super_attribute(frame, Super(kind, owner), frame.code.co_names[argument >> 2], argument & 1)
+
     def super_attribute(self, frame, found_by, name, as_method):
         kind, owner = found_by.kind, found_by.owner
         self.versioned(owner)

@@ -386,12 +386,20 @@ def is_object(value):
     return isinstance(value, (Value, Keywords))
 
 
+def places_of_cells(code):
+    """Of variables that functions share, by the names in the order of CPython's frames."""
+    shared = {*code.co_cellvars, *code.co_freevars}
+    names = [*code.co_varnames, *(n for n in code.co_cellvars if n not in code.co_varnames), *code.co_freevars]
+    return {place for place, name in enumerate(names) if name in shared}
+
+
 class FrameShadow:
     def __init__(self, code, function=None):
         self.code = code
         self.function = function  # Value or NewFunction; None for the frame that the plan belongs to
         self.variables = {}
         self.cells = {}  # by place
+        self.places_of_cells = places_of_cells(code)
         self.stack = []
         self.keywords = None
         self.generator = None  # whose frame it is
