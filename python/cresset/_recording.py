@@ -54,6 +54,8 @@ from ._recording_values import (
 )
 from ._segments import NUM_BINARY, OF_PLACES, NotAGraph, Segment, function_of, reads_of
 
+#: Steps that read what is there when the plan begins.
+READS = {"LoadSlot", "LoadConst", "LoadGlobal", "LoadCell", "LoadFree", "DictItem", "ClassItem"}
 #: Intrinsics of CPython 3.12 that were instructions before.
 INTRINSICS = {5: "UNARY_POSITIVE", 6: "LIST_TO_TUPLE"}
 
@@ -68,6 +70,7 @@ class Recorder(Objects, Containers, Calls):
         self.checked = {}
         self.values = {}  # what was seen in registers
         self.owned = set()  # registers of tensors whose memory the plan has made, so that no other code can see a write
+        self.new = set()  # registers of tensors that are no other object than what their call made
         self.undo = []  # functions that take back changes of containers that the plan makes, in order
         # (register of a dict, key, Value), or (of a list, None, Value): what the plan sets or appends at its end, in order.
         self.stores = []
@@ -689,6 +692,8 @@ class Recorder(Objects, Containers, Calls):
             else:
                 argument -= NUM_BINARY
         register = self.compute("Binary", self.register(left), argument, inputs=[self.register(right)], owned=True)
+        if argument < NUM_BINARY and (self.is_tensor(left) or self.is_tensor(right)):
+            self.new.add(register)
         if argument >= NUM_BINARY:
             self.written[register] = self.register(left)
         self.pending = register
@@ -784,7 +789,17 @@ class Recorder(Objects, Containers, Calls):
         if isinstance(left, Value) and (left is right or left.register == right.register is not None):
             frame.stack.append(self.constant(not argument))  # one value under two names
             return
-        self.pending = self.emit("Is", self.register(left), argument, inputs=[self.register(right)])
+        registers = self.register(left), self.register(right)
+        if any(self.is_other_object(a, b) for a, b in (registers, registers[::-1])):
+            frame.stack.append(self.constant(bool(argument)))
+            return
+        self.pending = self.emit("Is", registers[0], argument, inputs=[registers[1]])
+
+    def is_other_object(self, made, register):
+        """Whether a call of the plan has made the tensor in one register, and another has been there before or was made, too."""
+        if made not in self.new or made == register:
+            return False
+        return register in self.new or any(step[1] == register and step[0] in READS for step in self.steps)
 
     def BINARY_SUBSCR(self, view, frame, argument):
         index, container = frame.stack.pop(), frame.stack.pop()

@@ -68,6 +68,7 @@ from ._rows import (
     is_in_place,
     is_of_numbers,
     makes_memory,
+    makes_object,
     refused_arguments,
     was_added,
 )
@@ -228,6 +229,8 @@ class Calls:
         self.pending = self.compute("Call", self.register(callee), object=names or None, inputs=inputs, owned=owned)
         if in_place:
             self.written[self.pending] = inputs[0]
+        elif makes_object(callee.object):
+            self.new.add(self.pending)
         if effect:
             self.effects[self.pending] = [self.register(value) for value in saved]
 
