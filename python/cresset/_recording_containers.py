@@ -33,7 +33,6 @@ from ._recording_values import (
     is_object,
 )
 
-
 # Instructions of handlers that Python adds to comprehensions and generators, in which no code of the program runs.
 OF_ADDED_HANDLERS = {"CALL_INTRINSIC_1", "POP_TOP", "RERAISE", "STORE_FAST", "STORE_FAST_LOAD_FAST", "SWAP"}
 

@@ -331,8 +331,9 @@ FIELD = type(collections.namedtuple("Fields", "a").a)
 TUPLE_NEW = tuple.__new__
 # Names with underscores that do not change what is read of a tuple, or how its objects are called, compared and iterated over.
 NAMES_OF_NAMED_TUPLES = {
-    "__annotations__", "__dict__", "__doc__", "__getnewargs__", "__match_args__", "__module__", "__new__",
-    "__orig_bases__", "__parameters__", "__qualname__", "__repr__", "__replace__", "__slots__", "__str__", "__weakref__",
+    "__annotations__", "__dict__", "__doc__", "__firstlineno__", "__getnewargs__", "__match_args__", "__module__", "__new__",
+    "__orig_bases__", "__parameters__", "__qualname__", "__repr__", "__replace__", "__slots__", "__static_attributes__", "__str__",
+    "__weakref__",
 }  # fmt: skip
 
 

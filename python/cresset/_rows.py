@@ -41,7 +41,19 @@ ATTRIBUTES = {"shape", "dtype", "device", "ndim", "layout", "T", "mT", "H", "mH"
 TORCH = os.path.join(os.path.dirname(torch.__file__), "")
 NEW_MEMORY = {"batch_norm"}  # that the operator table does not say it of, since they may write to other arguments
 # Views that are never the tensor itself, whatever the other arguments.
-VIEWS = {"detach", "diagonal", "expand", "narrow", "permute", "select", "squeeze", "t", "transpose", "unsqueeze", "view"}
+VIEWS = {
+    "detach",
+    "diagonal",
+    "expand",
+    "narrow",
+    "permute",
+    "select",
+    "squeeze",
+    "t",
+    "transpose",
+    "unsqueeze",
+    "view",
+}
 _EVALUATES = (("training", False), ("p", 0.0))
 # Functions that only compute if one of these arguments has the value; else they draw random numbers, or write statistics.
 ONLY_WITH = {
