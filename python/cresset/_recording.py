@@ -723,9 +723,12 @@ class Recorder(Objects, Containers, Calls):
         if (in_place and kind is list) or type(count.object) is not int:
             raise NoRow("a list that is repeated in place")
         self.pin(count)
+        if kind is tuple and count.object == 1:
+            self.pending = sequence  # the same object
+            return
         items = self.parts_of(sequence) * count.object
-        if len(items) > MAX_STEPS or (kind is tuple and count.object == 1):
-            raise NoRow("a long list, or the same tuple")
+        if len(items) > MAX_STEPS:
+            raise NoRow("a long list")
         self.pending = Fresh(kind, items)
 
     def unary(self, frame, number):
@@ -814,8 +817,9 @@ class Recorder(Objects, Containers, Calls):
         elif isinstance(container, Transient):
             raise NoRow("an element of a container")
         elif isinstance(container, Fresh):
-            if not isinstance(index, Value) or not index.fixed or type(index.object) is not int:
-                raise NoRow("an element by a number that is not constant")
+            if not isinstance(index, Value) or isinstance(index, Fresh) or type(index.object) not in (int, bool):
+                raise NoRow("an element by other than its number")
+            self.pin(index)
             if not -len(container.items) <= index.object < len(container.items):
                 raise NoRow("an element that is not there")
             self.pending = container.items[index.object]

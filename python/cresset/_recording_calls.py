@@ -60,13 +60,13 @@ from ._rows import (
     HAS_TORCH_FUNCTION,
     argument_of,
     code_of,
+    computes,
     counts_calls,
     decisive_arguments,
     effect_of,
     is_functional,
     is_given_in_place,
     is_in_place,
-    is_of_numbers,
     makes_memory,
     makes_object,
     refused_arguments,
@@ -223,7 +223,7 @@ class Calls:
         inputs = [self.register(value) for value in arguments]
         if effect:
             self.save(effect, saved, callee.object.__name__)
-        self.num_calls += not is_of_numbers(callee.object)
+        self.num_calls += computes(callee.object)
         from_owned = not was_added(callee.object) and all(map(self.is_owned, arguments))
         owned = in_place or makes_memory(callee.object) or (from_owned and effect != "statistics")
         self.pending = self.compute("Call", self.register(callee), object=names or None, inputs=inputs, owned=owned)
@@ -298,10 +298,13 @@ class Calls:
         if (found is OBJECT_GETATTRIBUTE or found is OBJECT_SETATTR) and as_method:
             self.push_method(frame, self.constant(found), owner)
             return
-        if type(found) is not types.FunctionType or not as_method:
+        if type(found) is not types.FunctionType:
             raise NoRow(f"a super's {name}")
         register = self.emit("SuperItem", self.register(owner), object=name, inputs=[self.register(kind)])
-        self.push_method(frame, Value(register, found), owner)
+        if as_method:
+            self.push_method(frame, Value(register, found), owner)
+        else:
+            frame.stack.append(BoundMethod(Value(register, found), owner))
 
     def call_method(self, view, frame, callee, arguments, names):
         """A bound method that is there when the plan begins."""

@@ -73,6 +73,8 @@ HAS_TORCH_FUNCTION = (
     torch._C._has_torch_function_unary,
     torch._C._has_torch_function_variadic,
 )
+# What calls are made in, which is read anew; a plan gains nothing from such a call.
+OF_STATE = (torch._C._is_tracing,)
 
 
 def _collect():
@@ -92,7 +94,7 @@ def _collect():
         function = getattr(F, name, None)
         if function is not None:
             found[id(function)] = function
-    for function in (*HAS_TORCH_FUNCTION, *ONLY_WITH):
+    for function in (*HAS_TORCH_FUNCTION, *OF_STATE, *ONLY_WITH):
         found[id(function)] = function
     return found
 
@@ -147,6 +149,11 @@ def is_functional(object):
 
 def is_of_numbers(function):
     return any(function is one for one in OF_NUMBERS)
+
+
+def computes(function):
+    """Whether a call does work that a plan saves something of."""
+    return not is_of_numbers(function) and not any(function is one for one in OF_STATE)
 
 
 def is_functional_attribute(name, descriptor):
