@@ -45,8 +45,8 @@ _notes = {}  # why plans ended there: {position: reason}, by the identity of the
 def _why_not():
     """Why frames are not captured here; None if they are. Warns, once."""
     reason = _frames.why_frames_are_unknown()
-    if reason is None and sys.version_info[:2] != (3, 11):
-        reason = "plans are made on CPython 3.11"
+    if reason is None and sys.version_info < (3, 11):
+        reason = "plans are made from CPython 3.11 on"
     if reason is not None:
         warnings.warn(f"cresset.compile leaves programs as they are on this Python: {reason}.", stacklevel=2)
     return reason
@@ -255,8 +255,8 @@ def compile(f=None, *, backend=None, fullgraph=False, dynamic=None, cache_limit=
         cache_limit: how many plans there may be from any one instruction on. Calls that none of them fits run plainly; with
             `fullgraph` they raise a RuntimeError.
 
-    Compiled functions may be called from several threads. On Pythons other than CPython 3.11 programs run as they are, and
-    a warning says so once. `explain` tells what became of each line.
+    Compiled functions may be called from several threads. On Pythons other than CPython 3.11 to 3.13 programs run as they are,
+    and a warning says so once. `explain` tells what became of each line.
 
     Raises:
         TypeError: `f` is nothing that can be compiled, or an option is of a wrong type.

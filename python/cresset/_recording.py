@@ -54,6 +54,11 @@ from ._recording_values import (
 )
 from ._segments import NUM_BINARY, OF_PLACES, NotAGraph, Segment, function_of, reads_of
 
+#: Steps that read what is there when the plan begins.
+READS = {"LoadSlot", "LoadConst", "LoadGlobal", "LoadCell", "LoadFree", "DictItem", "ClassItem"}
+#: Intrinsics of CPython 3.12 that were instructions before.
+INTRINSICS = {5: "UNARY_POSITIVE", 6: "LIST_TO_TUPLE"}
+
 
 class Recorder(Objects, Containers, Calls):
     """`options` says what plans are made of (`_capture.Options`)."""
@@ -65,6 +70,7 @@ class Recorder(Objects, Containers, Calls):
         self.checked = {}
         self.values = {}  # what was seen in registers
         self.owned = set()  # registers of tensors whose memory the plan has made, so that no other code can see a write
+        self.new = set()  # registers of tensors that are no other object than what their call made
         self.undo = []  # functions that take back changes of containers that the plan makes, in order
         # (register of a dict, key, Value), or (of a list, None, Value): what the plan sets or appends at its end, in order.
         self.stores = []
@@ -466,6 +472,12 @@ class Recorder(Objects, Containers, Calls):
 
     RESUME = PRECALL = CACHE = JUMP_FORWARD = JUMP_BACKWARD_NO_INTERRUPT = NOP
 
+    def CALL_INTRINSIC_1(self, view, frame, argument):
+        row = INTRINSICS.get(argument)
+        if row is None:
+            raise NoRow("an intrinsic of Python's")
+        getattr(self, row)(view, frame, 0)
+
     def JUMP_BACKWARD(self, view, frame, argument):
         # The jump itself sees to signals, and a loop without an end may not be unrolled without one.
         if frame.function is None and self.is_clean(frame) and not self.options.fullgraph:
@@ -509,13 +521,29 @@ class Recorder(Objects, Containers, Calls):
         return frame.variables[index]
 
     def LOAD_FAST(self, view, frame, argument):
-        frame.stack.append(self.variable(view, frame, argument))
+        # From 3.13 on it also loads cells, for inner functions.
+        is_cell = sys.version_info >= (3, 13) and argument in frame.places_of_cells
+        frame.stack.append((self.cell if is_cell else self.variable)(view, frame, argument))
 
     LOAD_FAST_CHECK = LOAD_FAST
 
     def LOAD_FAST_LOAD_FAST(self, view, frame, argument):
-        first = self.variable(view, frame, argument >> 4)
-        frame.stack += [first, self.variable(view, frame, argument & 15)]
+        self.LOAD_FAST(view, frame, argument >> 4)
+        self.LOAD_FAST(view, frame, argument & 15)
+
+    def LOAD_FAST_AND_CLEAR(self, view, frame, argument):
+        """The variable of a comprehension, which the function may have, too, and gets back after it."""
+        value = frame.variables.get(argument, NULL)
+        if argument not in frame.variables and frame.function is None:
+            value = self.checked.get(("slot", argument))
+            if value is None:
+                value = self.checked[("slot", argument)] = self.slot(view, argument)
+                if value is NULL:
+                    self.check("CheckNull", argument)
+        if argument in frame.cells or (value is not NULL and not is_object(value)):
+            raise NoRow("a variable of inner functions")
+        frame.stack.append(value)
+        frame.variables[argument] = NULL
 
     def STORE_FAST(self, view, frame, argument):
         value = frame.stack[-1]
@@ -524,6 +552,7 @@ class Recorder(Objects, Containers, Calls):
         self.frees(
             frame.variables.get(argument, self.checked.get(("slot", argument)) if frame.function is None else NULL)
         )
+        frame.cells.pop(argument, None)  # of a comprehension that has ended
         value = frame.variables[argument] = frame.stack.pop()
         if isinstance(value, Value) and value.register is not None:
             variables = frame.code.co_varnames
@@ -584,19 +613,31 @@ class Recorder(Objects, Containers, Calls):
         frame.stack.append(self.cell(view, frame, argument))
 
     def MAKE_FUNCTION(self, view, frame, argument):
-        stack = frame.stack
-        code = stack.pop().object
-        cells = stack.pop().cells if argument & 8 else []
-        if argument & 4:
-            stack.pop()  # annotations
-        keyword_defaults = self.keywords_of(stack.pop()) if argument & 2 else {}
-        defaults = []
-        if argument & 1:
-            given = stack.pop()
-            defaults = given.items if isinstance(given, Fresh) else [self.constant(item) for item in given.object]
-        if any(isinstance(value, Fresh) and value.kind is list for value in (*defaults, *keyword_defaults.values())):
+        made = NewFunction(frame.stack.pop().object, frame.scope, [], {}, [])
+        for part in (8, 4, 2, 1):
+            if argument & part:
+                self.set_part_of_function(made, part, frame.stack.pop())
+        frame.stack.append(made)
+
+    def SET_FUNCTION_ATTRIBUTE(self, view, frame, argument):
+        made, value = frame.stack.pop(), frame.stack.pop()
+        self.set_part_of_function(made, argument, value)
+        frame.stack.append(made)
+
+    def set_part_of_function(self, made, part, value):
+        """Defaults (1), those of keywords (2), annotations (4), which nothing here reads, or cells (8)."""
+        values = []
+        if part == 1:
+            values = made.defaults = (
+                value.items if isinstance(value, Fresh) else [self.constant(item) for item in value.object]
+            )
+        elif part == 2:
+            made.keyword_defaults = self.keywords_of(value)
+            values = made.keyword_defaults.values()
+        elif part == 8:
+            made.cells = value.cells
+        if any(isinstance(value, Fresh) and value.kind is list for value in values):
             raise NoRow("a default that is a list")
-        stack.append(NewFunction(code, frame.scope, defaults, keyword_defaults, cells))
 
     def LOAD_GLOBAL(self, view, frame, argument):
         null = argument & 1
@@ -651,6 +692,8 @@ class Recorder(Objects, Containers, Calls):
             else:
                 argument -= NUM_BINARY
         register = self.compute("Binary", self.register(left), argument, inputs=[self.register(right)], owned=True)
+        if argument < NUM_BINARY and (self.is_tensor(left) or self.is_tensor(right)):
+            self.new.add(register)
         if argument >= NUM_BINARY:
             self.written[register] = self.register(left)
         self.pending = register
@@ -680,9 +723,12 @@ class Recorder(Objects, Containers, Calls):
         if (in_place and kind is list) or type(count.object) is not int:
             raise NoRow("a list that is repeated in place")
         self.pin(count)
+        if kind is tuple and count.object == 1:
+            self.pending = sequence  # the same object
+            return
         items = self.parts_of(sequence) * count.object
-        if len(items) > MAX_STEPS or (kind is tuple and count.object == 1):
-            raise NoRow("a long list, or the same tuple")
+        if len(items) > MAX_STEPS:
+            raise NoRow("a long list")
         self.pending = Fresh(kind, items)
 
     def unary(self, frame, number):
@@ -746,7 +792,17 @@ class Recorder(Objects, Containers, Calls):
         if isinstance(left, Value) and (left is right or left.register == right.register is not None):
             frame.stack.append(self.constant(not argument))  # one value under two names
             return
-        self.pending = self.emit("Is", self.register(left), argument, inputs=[self.register(right)])
+        registers = self.register(left), self.register(right)
+        if any(self.is_other_object(a, b) for a, b in (registers, registers[::-1])):
+            frame.stack.append(self.constant(bool(argument)))
+            return
+        self.pending = self.emit("Is", registers[0], argument, inputs=[registers[1]])
+
+    def is_other_object(self, made, register):
+        """Whether a call of the plan has made the tensor in one register, and another has been there before or was made, too."""
+        if made not in self.new or made == register:
+            return False
+        return register in self.new or any(step[1] == register and step[0] in READS for step in self.steps)
 
     def BINARY_SUBSCR(self, view, frame, argument):
         index, container = frame.stack.pop(), frame.stack.pop()
@@ -761,8 +817,9 @@ class Recorder(Objects, Containers, Calls):
         elif isinstance(container, Transient):
             raise NoRow("an element of a container")
         elif isinstance(container, Fresh):
-            if not isinstance(index, Value) or not index.fixed or type(index.object) is not int:
-                raise NoRow("an element by a number that is not constant")
+            if not isinstance(index, Value) or isinstance(index, Fresh) or type(index.object) not in (int, bool):
+                raise NoRow("an element by other than its number")
+            self.pin(index)
             if not -len(container.items) <= index.object < len(container.items):
                 raise NoRow("an element that is not there")
             self.pending = container.items[index.object]
@@ -947,31 +1004,43 @@ class Recorder(Objects, Containers, Calls):
             return self.constant(slice(*[value.object for value in values]))
         return self.emit("Slice", inputs=[self.register(value) for value in values])
 
-    def register_of_slice(self, values):
-        made = self.slice_of(values)
-        return self.register(made) if isinstance(made, Value) else made
-
     def BUILD_SLICE(self, view, frame, argument):
         values = frame.stack[-argument:]
         del frame.stack[-argument:]
         self.pending = self.slice_of(values)
 
+    def place_of_slice(self, frame):
+        """Puts a slice in the place of its two limits."""
+        limits = frame.stack[-2:]
+        made = self.slice_of(limits)
+        if not isinstance(made, Value):
+            made = self.values[made] = Value(made, slice(*[limit.object for limit in limits]), typed=True)
+        frame.stack[-2:] = [made]
+
     def BINARY_SLICE(self, view, frame, argument):
-        container, *values = frame.stack[-3:]
-        del frame.stack[-3:]
-        if self.is_tensor(container):
-            self.tensor_index(container, self.register_of_slice(values))
-        elif isinstance(container, Value) and type(container.object) is torch.Size:
-            self.typed(container)
-            self.pending = self.emit("GetItem", self.register(container), inputs=[self.register_of_slice(values)])
-        else:
-            raise NoRow("a slice of a container")
+        self.place_of_slice(frame)
+        self.BINARY_SUBSCR(view, frame, 0)
+
+    def STORE_SLICE(self, view, frame, argument):
+        self.place_of_slice(frame)
+        self.STORE_SUBSCR(view, frame, 0)
 
     # ---- Jumps
 
     def FORMAT_VALUE(self, view, frame, argument):
         specification = [frame.stack.pop()] if argument & 4 else []
         self.text(TEXT[argument & 3], [frame.stack.pop(), *specification])
+
+    def CONVERT_VALUE(self, view, frame, argument):
+        self.text(TEXT[argument], [frame.stack.pop()])
+
+    def FORMAT_SIMPLE(self, view, frame, argument):
+        self.text(format, [frame.stack.pop()])
+
+    def FORMAT_WITH_SPEC(self, view, frame, argument):
+        values = frame.stack[-2:]
+        del frame.stack[-2:]
+        self.text(format, values)
 
     def BUILD_STRING(self, view, frame, argument):
         parts = frame.stack[len(frame.stack) - argument :]

@@ -60,14 +60,15 @@ from ._rows import (
     HAS_TORCH_FUNCTION,
     argument_of,
     code_of,
+    computes,
     counts_calls,
     decisive_arguments,
     effect_of,
     is_functional,
     is_given_in_place,
     is_in_place,
-    is_of_numbers,
     makes_memory,
+    makes_object,
     refused_arguments,
     was_added,
 )
@@ -222,12 +223,14 @@ class Calls:
         inputs = [self.register(value) for value in arguments]
         if effect:
             self.save(effect, saved, callee.object.__name__)
-        self.num_calls += not is_of_numbers(callee.object)
+        self.num_calls += computes(callee.object)
         from_owned = not was_added(callee.object) and all(map(self.is_owned, arguments))
         owned = in_place or makes_memory(callee.object) or (from_owned and effect != "statistics")
         self.pending = self.compute("Call", self.register(callee), object=names or None, inputs=inputs, owned=owned)
         if in_place:
             self.written[self.pending] = inputs[0]
+        elif makes_object(callee.object):
+            self.new.add(self.pending)
         if effect:
             self.effects[self.pending] = [self.register(value) for value in saved]
 
@@ -276,6 +279,17 @@ class Calls:
         self.identical(kind)
         self.pending = Super(kind, owner)
 
+    def LOAD_SUPER_ATTR(self, view, frame, argument):
+        """`super().name`, or with two arguments."""
+        callee, kind, owner = frame.stack[-3:]
+        del frame.stack[-3:]
+        found = [value for value in (callee, kind, owner) if isinstance(value, Value) and not isinstance(value, Fresh)]
+        if len(found) < 3 or callee.object is not super or kind.object not in type(owner.object).__mro__:
+            raise NoRow("a super of other arguments")
+        self.identical(callee)
+        self.identical(kind)
+        self.super_attribute(frame, Super(kind, owner), frame.code.co_names[argument >> 2], argument & 1)
+
     def super_attribute(self, frame, found_by, name, as_method):
         kind, owner = found_by.kind, found_by.owner
         self.versioned(owner)
@@ -284,10 +298,13 @@ class Calls:
         if (found is OBJECT_GETATTRIBUTE or found is OBJECT_SETATTR) and as_method:
             self.push_method(frame, self.constant(found), owner)
             return
-        if type(found) is not types.FunctionType or not as_method:
+        if type(found) is not types.FunctionType:
             raise NoRow(f"a super's {name}")
         register = self.emit("SuperItem", self.register(owner), object=name, inputs=[self.register(kind)])
-        self.push_method(frame, Value(register, found), owner)
+        if as_method:
+            self.push_method(frame, Value(register, found), owner)
+        else:
+            frame.stack.append(BoundMethod(Value(register, found), owner))
 
     def call_method(self, view, frame, callee, arguments, names):
         """A bound method that is there when the plan begins."""

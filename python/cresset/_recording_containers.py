@@ -33,6 +33,24 @@ from ._recording_values import (
     is_object,
 )
 
+# Instructions of handlers that Python adds to comprehensions and generators, in which no code of the program runs.
+OF_ADDED_HANDLERS = {"CALL_INTRINSIC_1", "POP_TOP", "RERAISE", "STORE_FAST", "STORE_FAST_LOAD_FAST", "SWAP"}
+
+
+def has_handlers(code):
+    """Whether code of the program runs when an exception leaves a place in it."""
+    if not code.co_exceptiontable:
+        return False
+    targets = {entry.target for entry in dis.Bytecode(code).exception_entries}
+    for target in targets:
+        for instruction in dis.get_instructions(code):
+            if instruction.offset >= target:
+                if instruction.opname not in OF_ADDED_HANDLERS:
+                    return True
+                if instruction.opname == "RERAISE":
+                    break
+    return False
+
 
 class Containers:
     """What a recorder does for instructions that make, read and iterate over containers."""
@@ -419,7 +437,7 @@ class Containers:
     def may_stop(self, value):
         """Requires that nothing runs if a generator, with those that it runs, ends before its last value."""
         if isinstance(value, Generator):
-            if value.frame.code.co_exceptiontable:
+            if has_handlers(value.frame.code):
                 raise NoRow("a generator with a try or with statement")
             for held in (*value.frame.variables.values(), *value.frame.stack):
                 self.may_stop(held)
@@ -494,10 +512,18 @@ class Containers:
         self.all_of(arguments[0], finish)
 
     def sum_of(self, items, total):
+        numbers = list(itertools.takewhile(self.is_number, [total, *items]))[1:]
+        if sys.version_info >= (3, 12) and any(type(value.object) is float for value in (total, *numbers)):
+            # Numbers before the first tensor are added with one rounding.
+            for value in (total, *numbers):
+                self.typed(value)
+            inputs = [self.register(Fresh(list, numbers)), self.register(total)]
+            register = self.emit("Call", self.register(self.constant(sum)), inputs=inputs)
+            found = sum([value.object for value in numbers], total.object)
+            total = self.values[register] = Value(register, found)
+            self.typed(total)
+            items = items[len(numbers) :]
         for item in items:
-            if any(type(getattr(value, "object", None)) is float for value in (total, item)):
-                if sys.version_info >= (3, 12):
-                    raise NoRow("a sum of floats, which Python rounds once")
             self.operands(total, item)
             register = self.compute("Binary", self.register(total), 0, inputs=[self.register(item)], owned=True)
             total = self.values[register] = Value(register, total.object + item.object)

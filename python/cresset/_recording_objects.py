@@ -321,7 +321,8 @@ class Objects:
         """The object's __dict__, found without running code of its class; None if it has none."""
         for base in type(object).__mro__:
             if "__dict__" in base.__dict__:
-                if type(base.__dict__["__dict__"]) is not types.GetSetDescriptorType:
+                is_own = type(base.__dict__["__dict__"]) is not types.GetSetDescriptorType
+                if is_own and base is not types.ModuleType:
                     raise NoRow("a class with a __dict__ of its own")
                 return OBJECT_GETATTRIBUTE(object, "__dict__")
         return None

@@ -331,8 +331,9 @@ FIELD = type(collections.namedtuple("Fields", "a").a)
 TUPLE_NEW = tuple.__new__
 # Names with underscores that do not change what is read of a tuple, or how its objects are called, compared and iterated over.
 NAMES_OF_NAMED_TUPLES = {
-    "__annotations__", "__dict__", "__doc__", "__getnewargs__", "__match_args__", "__module__", "__new__",
-    "__orig_bases__", "__parameters__", "__qualname__", "__repr__", "__replace__", "__slots__", "__str__", "__weakref__",
+    "__annotations__", "__dict__", "__doc__", "__firstlineno__", "__getnewargs__", "__match_args__", "__module__", "__new__",
+    "__orig_bases__", "__parameters__", "__qualname__", "__repr__", "__replace__", "__slots__", "__static_attributes__", "__str__",
+    "__weakref__",
 }  # fmt: skip
 
 
@@ -386,12 +387,20 @@ def is_object(value):
     return isinstance(value, (Value, Keywords))
 
 
+def places_of_cells(code):
+    """Of variables that functions share, by the names in the order of CPython's frames."""
+    shared = {*code.co_cellvars, *code.co_freevars}
+    names = [*code.co_varnames, *(n for n in code.co_cellvars if n not in code.co_varnames), *code.co_freevars]
+    return {place for place, name in enumerate(names) if name in shared}
+
+
 class FrameShadow:
     def __init__(self, code, function=None):
         self.code = code
         self.function = function  # Value or NewFunction; None for the frame that the plan belongs to
         self.variables = {}
         self.cells = {}  # by place
+        self.places_of_cells = places_of_cells(code)
         self.stack = []
         self.keywords = None
         self.generator = None  # whose frame it is

@@ -40,6 +40,20 @@ ATTRIBUTES = {"shape", "dtype", "device", "ndim", "layout", "T", "mT", "H", "mH"
               "is_quantized", "is_sparse", "requires_grad", "is_leaf"}  # fmt: skip
 TORCH = os.path.join(os.path.dirname(torch.__file__), "")
 NEW_MEMORY = {"batch_norm"}  # that the operator table does not say it of, since they may write to other arguments
+# Views that are never the tensor itself, whatever the other arguments.
+VIEWS = {
+    "detach",
+    "diagonal",
+    "expand",
+    "narrow",
+    "permute",
+    "select",
+    "squeeze",
+    "t",
+    "transpose",
+    "unsqueeze",
+    "view",
+}
 _EVALUATES = (("training", False), ("p", 0.0))
 # Functions that only compute if one of these arguments has the value; else they draw random numbers, or write statistics.
 ONLY_WITH = {
@@ -59,6 +73,8 @@ HAS_TORCH_FUNCTION = (
     torch._C._has_torch_function_unary,
     torch._C._has_torch_function_variadic,
 )
+# What calls are made in, which is read anew; a plan gains nothing from such a call.
+OF_STATE = (torch._C._is_tracing,)
 
 
 def _collect():
@@ -78,7 +94,7 @@ def _collect():
         function = getattr(F, name, None)
         if function is not None:
             found[id(function)] = function
-    for function in (*HAS_TORCH_FUNCTION, *ONLY_WITH):
+    for function in (*HAS_TORCH_FUNCTION, *OF_STATE, *ONLY_WITH):
         found[id(function)] = function
     return found
 
@@ -135,6 +151,11 @@ def is_of_numbers(function):
     return any(function is one for one in OF_NUMBERS)
 
 
+def computes(function):
+    """Whether a call does work that a plan saves something of."""
+    return not is_of_numbers(function) and not any(function is one for one in OF_STATE)
+
+
 def is_functional_attribute(name, descriptor):
     return name in ATTRIBUTES and type(descriptor) in (types.GetSetDescriptorType, property)
 
@@ -150,6 +171,13 @@ def makes_memory(function):
     name = getattr(function, "__name__", None)
     is_known = any(getattr(owner, str(name), None) is function for owner in (torch, torch.Tensor, F))
     return is_known and (name in NEW_MEMORY or _C._memory_of_calls(f"aten::{name}") == "new")
+
+
+def makes_object(function):
+    """Whether what a call returns is a tensor that nothing else has."""
+    name = getattr(function, "__name__", None)
+    is_view = name in VIEWS and any(getattr(owner, name, None) is function for owner in (torch, torch.Tensor))
+    return is_view or makes_memory(function)
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 import gc
 import operator
 import random
+import sys
 import warnings
 import weakref
 
@@ -66,9 +67,11 @@ def test_a_graph_per_stretch():
 
     calls = [(torch.randn(10), torch.ones(10)), (torch.randn(10), -torch.ones(10))]
     backend = agree(toy, *calls)
-    assert backend.functions(0) == [torch.abs, operator.add, operator.truediv, "sum", operator.lt]
+    # From CPython 3.13 on the comparison and its truth are one instruction.
+    compared = [operator.lt] if sys.version_info < (3, 13) else []
+    assert backend.functions(0) == [torch.abs, operator.add, operator.truediv, "sum", *compared]
     assert backend.inputs(0) == ["a", "b"] and backend.calls > 4
-    assert [n.name for n in backend.graphs[0].graph.nodes][-3:-1] == ["sum_1", "lt"]
+    assert [n.name for n in backend.graphs[0].graph.nodes if n.op != "output"][-1] == ("lt" if compared else "sum_1")
 
 
 def test_print_readable():

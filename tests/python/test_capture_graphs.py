@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import cresset
+from cresset import _capture, _rows
 
 
 def bits_of(tensor):
@@ -252,3 +253,80 @@ def test_a_tensor_without_dimensions_as_an_index_makes_a_view():
                 row.untyped_storage().data_ptr() == x.untyped_storage().data_ptr() for row, _ in (expected, found)
             ]
             assert shares[0] == shares[1]
+
+
+def identities(x, y):
+    made = torch.relu(x)
+    turned = made.transpose(0, 1)
+    same_memory = made.contiguous()
+    found = (made is x, turned is made, turned is y, same_memory is made, made + 0 is not made, x.view(x.shape) is x)
+    return torch.tanh(turned @ made) + same_memory.sum(), found
+
+
+def test_identities_of_results():
+    square = torch.randn(3, 3)
+    agree(identities, (square, square), (square, torch.randn(2)))
+
+    def known(x, y):
+        made, other = torch.relu(x), torch.sigmoid(x)
+        if made is x or made is other or made.t() is y or other.detach() is other:
+            return x
+        return torch.tanh(made + other) * 2
+
+    assert calls_in_graphs(agree(known, (square, square), (square, torch.randn(2)))) >= 5
+
+
+@pytest.mark.parametrize("name", sorted(_rows.VIEWS))
+def test_views_are_new_objects(name):
+    x = torch.randn(2, 3)
+    arguments = {
+        "expand": [(2, 3)], "narrow": [(0, 0, 2)], "permute": [(0, 1)], "select": [(0, 0)], "transpose": [(0, 0), (1, 1)],
+        "unsqueeze": [(0,)], "view": [(2, 3), (-1, 3)],
+    }  # fmt: skip
+    for given in arguments.get(name, [()]):
+        assert all(getattr(torch.Tensor, name)(each, *given) is not each for each in (x, x.requires_grad_()))
+    if name in ("detach", "squeeze", "t"):
+        assert all(getattr(torch.Tensor, name)(each) is not each for each in (torch.randn(3), torch.randn(())))
+
+
+def test_settings_of_torch_backends():
+    def f(x):
+        return (torch.relu(x).tanh() + 1) * 2 if torch.backends.mha.get_fastpath_enabled() else x
+
+    compiled = agree(f, (torch.randn(3),))
+    assert calls_in_graphs(compiled) == 4
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        assert compiled(torch.ones(1)) == 1
+    finally:
+        torch.backends.mha.set_fastpath_enabled(True)
+
+
+def test_transformers():
+    torch.manual_seed(0)
+    module = torch.nn.Transformer(16, 2, 1, 1, 32, batch_first=True, dropout=0.0)
+    compiled = cresset.compile(module)
+    for rows in (2, 2, 2, 2, 3):
+        source, target = torch.randn(rows, 4, 16), torch.randn(rows, 3, 16)
+        assert same(module(source, target).detach(), compiled(source, target).detach())
+    assert [plan.graph_calls > 100 for plan in cresset.explain(compiled).plans] == [True]
+
+
+def test_recordings_settle(monkeypatch):
+    """What a recording that made no plan has seen is not recorded again from each of its instructions on."""
+    recordings, record = [], _capture.Options.__call__
+    monkeypatch.setattr(_capture.Options, "__call__", lambda *given: recordings.append(given[2]) or record(*given))
+
+    def f(x, log):
+        a = len(log)
+        b = a + 1
+        c = b * 2 - a
+        d = c + b - a
+        log.append(hash(d))
+        return (torch.relu(x).tanh() + 1) * 2
+
+    compiled, log = cresset.compile(f), []
+    for _ in range(20):
+        compiled(torch.ones(2), log)
+    assert calls_in_graphs(compiled) == 4 and len(log) == 20
+    assert 2 <= len(recordings) <= 10

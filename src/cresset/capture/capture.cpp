@@ -433,6 +433,7 @@ class CapturedFrame {
     table_.recordings++;
     is_quiet_ = false;
     start_ = instruction;
+    recorded_.clear();
     Quiet quiet;
     mine_ = Recording{PyObject_CallFunction(
         options.recorder, "OiO", reinterpret_cast<PyObject*>(machine_.code), machine_.next, view_.get())};
@@ -466,7 +467,10 @@ class CapturedFrame {
       return true;
     }
     PyObject* plan = follow(*active, view_, machine_);
-    if (plan == nullptr) return true;
+    if (plan == nullptr) {
+      if (inlined_ == nullptr) recorded_.push_back(instructions_.indexOf(*machine_.instruction));
+      return true;
+    }
     if (inlined_ != nullptr) {
       // The recorder has gone back to the caller's call: the plan ends before it, and is the caller's to keep.
       abandon(*inlined_);
@@ -479,7 +483,14 @@ class CapturedFrame {
   }
 
   void keep(PyObject* plan) {
-    if (!isPlan(plan)) return table_.addAttempt(start_);
+    if (!isPlan(plan)) {
+      // A part of what was recorded would be worth no plan either.
+      table_.addAttempt(start_);
+      for (const size_t instruction : recorded_) {
+        if (instruction != start_) table_.addAttempt(instruction);
+      }
+      return;
+    }
     const bool is_of_start = reinterpret_cast<Plan*>(plan)->start == instructions_.all()[start_].start;
     if (is_of_start && int(table_.at(start_).plans.size()) < context_.options.plan_limit) table_.addPlan(start_, plan);
   }
@@ -531,7 +542,8 @@ class CapturedFrame {
   Recording* inlined_;
   ViewOf view_;
   Recording mine_{nullptr};
-  size_t start_ = 0;  // the instruction at which the recording began
+  size_t start_ = 0;              // the instruction at which the recording began
+  std::vector<size_t> recorded_;  // those that followed, of this frame
   int plans_in_a_row_ = 0;
   bool may_be_interrupted_ = false;  // something else than the instruction has run
   bool is_quiet_ = true;             // nothing was recorded
