@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+import seeding  # noqa: F401
 import torch
 
 # Most tests compare bits with eager PyTorch and torch.jit, which is what numerics=exact is for; also in the processes that they start. Tests of the bits

@@ -25,6 +25,7 @@ import time
 import warnings
 from pathlib import Path
 
+import seeding  # noqa: F401
 import torch
 from script_helpers import run as run_module
 from torch.testing._internal.common_methods_invocations import op_db
