@@ -12,6 +12,7 @@ import warnings
 import fact_calls
 import numpy
 import pytest
+import sampling
 import torch
 from torch import Tensor
 
@@ -202,6 +203,15 @@ def argument_lists(name, dtypes):
             yield made
 
 
+def share_of(name, lists):
+    """A third of the lists of each dtype that the first tensor has."""
+
+    def kind(arguments):
+        return next(a.dtype for a in arguments if isinstance(a, Tensor))
+
+    return sampling.share(lists, 3, name, kind)
+
+
 def run(name, arguments):
     """Whether a kernel ran; None if eager PyTorch raises, as the program then must."""
     function, inputs = operator_graph(name, arguments)
@@ -231,7 +241,7 @@ def test_operator(name):
         if numerics == "default" and name in CANCELLING:
             break
         with cresset.options.override(numerics=numerics):
-            for arguments in argument_lists(name, dtypes):
+            for arguments in share_of(name, argument_lists(name, dtypes)):
                 ran += bool(run(name, arguments))
     # log_sigmoid_backward resizes what it has laid out as one operand: no kernel runs where operands are broadcast.
     assert ran >= 1 or name in CANCELLING or name == "aten::log_sigmoid_backward", "no kernel ran"
@@ -315,7 +325,7 @@ def dense_arguments(name):
 def test_errors(name):
     ran, calls = 0, 0
     with cresset.options.override(kernels="now", numerics="default"):
-        for arguments in itertools.chain(argument_lists(name, FLOATS), dense_arguments(name)):
+        for arguments in itertools.chain(share_of(name, argument_lists(name, FLOATS)), dense_arguments(name)):
             function, inputs = operator_graph(name, arguments)
             try:
                 expected = eager(name, arguments)
