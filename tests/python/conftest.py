@@ -1,6 +1,7 @@
 """Allowed failures: tests named in known_failures.txt, each with its reason, may fail. The list only shrinks."""
 
 import faulthandler
+import gc
 import os
 import signal
 from pathlib import Path
@@ -49,6 +50,12 @@ def pytest_collection_modifyitems(items):
         name = item.nodeid.split("tests/python/")[-1]
         if name in listed:
             item.add_marker(pytest.mark.xfail(reason=listed[name], strict=True))
+
+
+def pytest_collection_finish():
+    """What there is before the first test (torch, its tables, the tests) is no test's garbage: collections need not look through it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
