@@ -44,7 +44,16 @@ def known_failures():
     return listed
 
 
+#: Files that take more than a minute of a processor: they come first, so that no process has one left when the other has nothing to do.
+LONG = (
+    "derivatives kernels gradient_work facts gradient_programs graph_programs fact_programs traced_numbers memory passes "
+    "untrusted generated_programs static_sweep sweep trace_sweep"
+).split()
+PLACES = {f"test_{name}.py": place for place, name in enumerate(LONG)}
+
+
 def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: PLACES.get(item.path.name, len(PLACES)))
     listed = known_failures()
     for item in items:
         name = item.nodeid.split("tests/python/")[-1]
