@@ -47,7 +47,7 @@ def known_failures():
 #: Files that take more than a minute of a processor: they come first, so that no process has one left when the other has nothing to do.
 LONG = (
     "derivatives kernels gradient_work facts gradient_programs graph_programs fact_programs traced_numbers memory passes "
-    "untrusted generated_programs static_sweep sweep trace_sweep"
+    "untrusted generated_programs reduction_kernels static_sweep sweep trace_sweep"
 ).split()
 PLACES = {f"test_{name}.py": place for place, name in enumerate(LONG)}
 
