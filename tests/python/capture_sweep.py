@@ -9,8 +9,8 @@ import warnings
 
 import torch
 import torch.nn.functional as F
+from op_database import op_db
 from test_capture_graphs import same
-from torch.testing._internal.common_methods_invocations import op_db
 
 import cresset
 from cresset import _own_graphs, _recording, _rows

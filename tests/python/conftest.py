@@ -1,11 +1,13 @@
 """Allowed failures: tests named in known_failures.txt, each with its reason, may fail. The list only shrinks."""
 
 import faulthandler
+import gc
 import os
 import signal
 from pathlib import Path
 
 import pytest
+import seeding  # noqa: F401
 import torch
 
 # Most tests compare bits with eager PyTorch and torch.jit, which is what numerics=exact is for; also in the processes that they start. Tests of the bits
@@ -42,12 +44,27 @@ def known_failures():
     return listed
 
 
+#: Files that take more than a minute of a processor: they come first, so that no process has one left when the other has nothing to do.
+LONG = (
+    "derivatives kernels gradient_work facts gradient_programs graph_programs fact_programs traced_numbers memory passes "
+    "untrusted generated_programs reduction_kernels static_sweep sweep trace_sweep"
+).split()
+PLACES = {f"test_{name}.py": place for place, name in enumerate(LONG)}
+
+
 def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: PLACES.get(item.path.name, len(PLACES)))
     listed = known_failures()
     for item in items:
         name = item.nodeid.split("tests/python/")[-1]
         if name in listed:
             item.add_marker(pytest.mark.xfail(reason=listed[name], strict=True))
+
+
+def pytest_collection_finish():
+    """What there is before the first test (torch, its tables, the tests) is no test's garbage: collections need not look through it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

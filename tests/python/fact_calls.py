@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import recorded_calls
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
+from op_database import op_db
 from torch.utils._python_dispatch import TorchDispatchMode
 
 DTYPES = [torch.float32, torch.int64, torch.bool, torch.complex64, torch.bfloat16]

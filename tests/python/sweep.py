@@ -25,9 +25,10 @@ import time
 import warnings
 from pathlib import Path
 
+import seeding  # noqa: F401
 import torch
+from op_database import op_db
 from script_helpers import run as run_module
-from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_modules import module_db
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
 from trace_sweep import Difference, as_function, op_name, outcome, samples_of, tensors_in, without_contents

@@ -11,6 +11,7 @@ import warnings
 
 import fact_modules
 import pytest
+import sampling
 import torch
 from generator import campaign, tensor_execution
 from generator.tree import TensorCall
@@ -21,7 +22,7 @@ import cresset
 from cresset import _C
 
 #: `./dev fuzz facts` runs more.
-COUNT = int(os.environ.get("CRESSET_FACT_PROGRAMS", "200"))
+COUNT = int(os.environ.get("CRESSET_FACT_PROGRAMS", sampling.amount(100, 200)))
 PARTS = 4
 
 

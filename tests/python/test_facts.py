@@ -16,6 +16,7 @@ from collections import Counter
 
 import fact_calls
 import pytest
+import sampling
 import torch
 import torch.nn.functional as F
 from fact_calls import Call, describe
@@ -74,6 +75,11 @@ def one_thread():
 def recorded(part, **options):
     """The calls of a part of PyTorch's own samples, and of a part of the operators with rules those that are written down."""
     return fact_calls.recorded(fact_calls.entries(part, PARTS), **options) + fact_calls.written(WRITTEN[part::PARTS])
+
+
+def share_of(calls):
+    """Half of the calls of each operator."""
+    return sampling.share(calls, 2, kind=lambda call: call.name)
 
 
 def contradiction(fact, result):
@@ -244,9 +250,9 @@ def test_calls_that_the_own_check_refuses_have_no_facts():
 @pytest.mark.parametrize("part", range(PARTS))
 def test_rules_of_other_arguments(part):
     calls = recorded(part, dtypes=fact_calls.DTYPES[:2], samples=3)
-    results = list(in_child(facts_of_varied, varied(calls, part, per_operator=60)))
+    results = list(in_child(facts_of_varied, varied(calls, part, per_operator=sampling.amount(20, 60))))
     answered = [result for result in results if result is not None]
-    assert len(answered) > 1000
+    assert len(answered) > sampling.amount(400, 1000)
     wrong = [fact for result in answered for fact in result]
     assert not wrong, "\n".join(wrong[:20])
 
@@ -375,9 +381,9 @@ def layout_faults(call):
 @pytest.mark.parametrize("part", range(PARTS))
 def test_layouts(part):
     calls = recorded(part, dtypes=fact_calls.DTYPES[:1], samples=3)
-    calls = [call for call in calls if call.name not in FRAGILE]
+    calls = share_of(call for call in calls if call.name not in FRAGILE)
     results = [result for result in in_child(layout_faults, calls) if not isinstance(result, list)]
-    assert sum(known for known, _ in results) > 100
+    assert sum(known for known, _ in results) > sampling.amount(50, 100)
     wrong = [fault for _, faults in results for fault in faults]
     assert not wrong, "\n".join(wrong[:20])
 
@@ -529,11 +535,11 @@ def plans_always():
 @pytest.mark.parametrize("part", range(PARTS))
 def test_plans(part, plans_always):
     calls = recorded(part, dtypes=fact_calls.DTYPES[:2], samples=2)
-    calls = [call for call in calls if call.name not in FRAGILE and call.name not in NO_GRADIENT]
-    others = [call for call in varied(calls, part, per_operator=4) if "_backward" not in call.name]
+    calls = share_of(call for call in calls if call.name not in FRAGILE and call.name not in NO_GRADIENT)
+    others = [call for call in varied(calls, part, per_operator=sampling.amount(2, 4)) if "_backward" not in call.name]
     results = list(in_child(plan_faults, calls + others))
     answered = [result for result in results if result is not None]
-    assert len(answered) > 200
+    assert len(answered) > sampling.amount(100, 200)
     wrong = [fault for result in answered for fault in result]
     assert not wrong, "\n".join(wrong[:20])
 

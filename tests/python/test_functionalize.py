@@ -5,7 +5,7 @@ import random
 
 import pytest
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
+from op_database import op_db
 
 import cresset
 

@@ -3,11 +3,12 @@
 import os
 
 import pytest
+import sampling
 from generator import campaign, programs, shrink, types
 from generator.tree import Call, Function, Program, simple
 
 #: `./dev fuzz programs` runs more.
-COUNT = int(os.environ.get("CRESSET_GENERATED_PROGRAMS", "1000"))
+COUNT = int(os.environ.get("CRESSET_GENERATED_PROGRAMS", sampling.amount(500, 1000)))
 PARTS = 10
 
 #: Seeds whose programs differ on purpose (docs/differences.md) in a way that the comparison can't tell from a fault.

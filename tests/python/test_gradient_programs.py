@@ -7,6 +7,7 @@ import re
 
 import numpy
 import pytest
+import sampling
 import torch
 from generator import campaign, shrink, tensor_comparison, tensor_execution, tensor_programs
 from generator.tree import TensorCall, simple
@@ -14,7 +15,7 @@ from generator.tree import TensorCall, simple
 import cresset
 
 #: `./dev fuzz gradients` runs more.
-COUNT = int(os.environ.get("CRESSET_GRADIENT_PROGRAMS", "2000"))
+COUNT = int(os.environ.get("CRESSET_GRADIENT_PROGRAMS", sampling.amount(240, 2000)))
 PARTS = 2
 
 

@@ -3,6 +3,7 @@ reported by the alias analysis, valid moves of nodes change nothing, and no pass
 
 import contextlib
 import io
+import itertools
 import os
 from collections import Counter
 
@@ -192,14 +193,18 @@ class BlindDb:
         return found
 
 
-def differences(seeds):
-    return [graph_execution.check(tensor_programs.generate(seed))[0] or "" for seed in seeds]
+def first_differences():
+    """Two of random programs."""
+    found = (graph_execution.check(tensor_programs.generate(seed))[0] for seed in range(30))
+    return list(itertools.islice(filter(None, found), 2))
 
 
 def test_wrong_moves_are_found(monkeypatch):
     monkeypatch.setattr(graph_execution, "aliases_of", BlindDb)
-    found = [text for text in differences(range(30)) if text]
-    assert len(found) > 1 and all(text.startswith("moved: call") and "of these moves:" in text for text in found), found
+    found = first_differences()
+    assert len(found) == 2 and all(text.startswith("moved: call") and "of these moves:" in text for text in found), (
+        found
+    )
 
 
 def test_wrong_passes_are_found(monkeypatch):
@@ -212,5 +217,7 @@ def test_wrong_passes_are_found(monkeypatch):
         return changed
 
     monkeypatch.setattr(cresset.passes, "dce", forget_writes)
-    found = [text for text in differences(range(30)) if text]
-    assert len(found) > 1 and all(text.startswith("rewritten: ") and "after dce, call" in text for text in found), found
+    found = first_differences()
+    assert len(found) == 2 and all(text.startswith("rewritten: ") and "after dce, call" in text for text in found), (
+        found
+    )

@@ -8,7 +8,7 @@ import itertools
 import pytest
 import torch
 from kernel_checks import both, checked, launches, layouts
-from torch.testing._internal.common_methods_invocations import op_db
+from op_database import op_db
 
 import cresset
 from cresset import _C

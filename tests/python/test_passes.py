@@ -12,6 +12,7 @@ import sys
 
 import model_programs
 import pytest
+import sampling
 import torch
 from generator import comparison, programs
 from generator.execution import Cresset, call
@@ -19,7 +20,7 @@ from generator.execution import Cresset, call
 import cresset
 
 #: Programs per part; the long run takes more.
-COUNT = int(os.environ.get("CRESSET_OPTIMIZED_PROGRAMS", "45"))
+COUNT = int(os.environ.get("CRESSET_OPTIMIZED_PROGRAMS", sampling.amount(15, 45)))
 PARTS = 4
 
 #: Passes that keep bits and derivatives: those that may run on any program.

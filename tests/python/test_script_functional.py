@@ -6,8 +6,8 @@ import warnings
 import pytest
 import torch
 import torch.nn.functional as F
+from op_database import op_db
 from script_compare import same, schema_text
-from torch.testing._internal.common_methods_invocations import op_db
 
 import cresset
 

@@ -16,8 +16,8 @@ pytest.importorskip("expecttest", reason="PyTorch's own op_db needs it")
 
 import torch
 from fact_calls import bind, composites, full_name
+from op_database import op_db
 from sweep import Call, Unwritable
-from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import cresset

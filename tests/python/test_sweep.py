@@ -8,7 +8,7 @@ pytest.importorskip("expecttest", reason="PyTorch's own op_db needs it")
 
 import sweep
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
+from op_database import op_db
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("expecttest", reason="PyTorch's own op_db needs it")
 
-from torch.testing._internal.common_methods_invocations import op_db
+from op_database import op_db
 from torch.testing._internal.common_modules import module_db
 from trace_sweep import check_module, check_op, op_name
 

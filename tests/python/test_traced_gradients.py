@@ -22,7 +22,7 @@ import cresset
 
 pytest.importorskip("expecttest", reason="PyTorch's own op_db needs it")
 
-from torch.testing._internal.common_methods_invocations import op_db
+from op_database import op_db
 from trace_sweep import op_name
 
 SAMPLES = 40  # among which two are looked for that differ in sizes only

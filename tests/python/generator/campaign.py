@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import seeding  # noqa: F401
 import torch
 
 import cresset
