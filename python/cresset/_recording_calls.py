@@ -527,6 +527,16 @@ class Calls:
         if self.pending is None and self.entering is None:
             self.pending = frame.stack.pop()
 
+    def class_of(self, value):
+        """The class of an object that is there when the plan begins, which a plan does not keep alive."""
+        kind = type(value.object)
+        if isinstance(value, (Fresh, NewObject)) or self.is_tensor(value):
+            raise NoRow(f"the class of a {kind.__name__}")
+        self.versioned(value)
+        register = self.emit("Call", self.register(self.constant(type)), inputs=[self.register(value)])
+        self.see(register, kind)
+        return self.values[register]
+
     def call_type(self, callee, arguments, names):
         """A plan holds no class but torch's and Python's own."""
         if len(arguments) != 1 or names or not isinstance(arguments[0], Value):
@@ -535,7 +545,8 @@ class Calls:
         (value,) = arguments
         kind = value.kind if isinstance(value, Fresh) else type(value.object)
         if kind.__flags__ & STATIC_CLASS and kind not in TENSORS:
-            raise NoRow(f"the class of a {kind.__name__}")
+            self.pending = self.class_of(value)
+            return
         self.typed(value)
         self.pending = self.constant(kind)
 

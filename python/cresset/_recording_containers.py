@@ -180,7 +180,11 @@ class Containers:
                 self.typed(container)
                 self.dict_item(self.register(container), value.object, container.object[value.object])
                 return True
-            if len(container.object) > 32 or any(type(key) is not str for key in container.object):
+            if any(type(key) is not str for key in container.object):
+                raise NoRow("a search in a dict")
+            if len(container.object) > 32 and type(value.object) is str:
+                return self.is_missing(container, value)
+            if len(container.object) > 32:
                 raise NoRow("a search in a dict")
             self.keys_checked(container)
             return value.object in container.object
@@ -194,6 +198,17 @@ class Containers:
                 raise NoRow("a search in a container")
             self.known(item)
         return any(item.object is value.object or item.object == value.object for item in items)
+
+    def is_missing(self, container, value):
+        """Checks that a dict of names does not have one, whatever else it has; False."""
+        if value.object in self.stored:
+            raise NoRow("a search in a dict that is changed")
+        self.typed(container)
+        inputs = [self.register(container), self.register(value)]
+        register = self.emit("Call", self.register(self.constant(dict.__contains__)), inputs=inputs)
+        self.see(register, False)
+        self.check("CheckIs", register, object=False)
+        return False
 
     def known(self, value):
         """Checks a number, text or the like to be what it is."""

@@ -43,6 +43,10 @@ from ._rows import (
     is_in_place,
 )
 
+CLASS_OF_OBJECTS = object.__dict__["__class__"]
+NAMES_OF_CLASSES = [type.__dict__[name] for name in ("__name__", "__qualname__")]
+NAMES_OF_FUNCTIONS = ("__name__", "__qualname__")  # texts that a function may get another of
+
 
 class Objects:
     """What a recorder does for instructions that read and set attributes."""
@@ -232,6 +236,12 @@ class Objects:
         """What a class has as an attribute that does not depend on how it is asked: a function, a constant."""
         kind, meta = owner.object, type(owner.object)
         of_meta = next((base.__dict__[name] for base in meta.__mro__ if name in base.__dict__), None)
+        if meta.__getattribute__ is type.__getattribute__ and of_meta in NAMES_OF_CLASSES:
+            self.member_version(owner)
+            register = self.emit("GetAttr", self.register(owner), object=name)
+            self.see(register, kind.__name__)
+            self.typed(self.values[register])
+            return self.values[register]
         if meta.__getattribute__ is not type.__getattribute__ or hasattr(type(of_meta), "__set__"):
             raise NoRow(f"a class's {name} that its own class has, too")
         if meta is not type:
@@ -286,6 +296,12 @@ class Objects:
             if type(names) is not dict:
                 raise NoRow("an object with names of its own kind")
             frame.stack.append(Value(self.instance_dict(owner), names))
+            return
+        if found is CLASS_OF_OBJECTS and not as_method:
+            frame.stack.append(self.class_of(owner))
+            return
+        if type(object) is types.FunctionType and name in NAMES_OF_FUNCTIONS and not as_method:
+            self.pending = self.emit("GetAttr", self.register(owner), object=name)
             return
         if found is not None and type(found).__flags__ & STATIC_CLASS and type(found) is not types.FunctionType:
             raise NoRow(f"a class's {name} whose own class may change")

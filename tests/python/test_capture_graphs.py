@@ -1,5 +1,6 @@
 """Graphs that cresset.compile compiles itself: bits, layouts, aliasing and what gradients see are eager's."""
 
+import functools
 import random
 import warnings
 
@@ -10,7 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import cresset
-from cresset import _capture, _rows
+from cresset import _capture, _frames, _rows
 
 
 def bits_of(tensor):
@@ -330,3 +331,68 @@ def test_recordings_settle(monkeypatch):
         compiled(torch.ones(2), log)
     assert calls_in_graphs(compiled) == 4 and len(log) == 20
     assert 2 <= len(recordings) <= 10
+
+
+class Kept:
+    """A class with a `__getattribute__` and many names."""
+
+    def __init__(self):
+        self.__dict__.update({f"name_{i}": i for i in range(40)})
+        self.scale = 2.0
+
+    def __getattribute__(self, name):
+        if super().__getattribute__("__dict__").get("hidden") is not None:
+            return "hidden"
+        return super().__getattribute__(name)
+
+
+def decorated(function):
+    @functools.wraps(function)
+    def wrapper(self, *args, **kwargs):
+        name = f"{self.__class__.__name__}.{function.__name__}.{type(self).__qualname__}"
+        if "given" in kwargs:
+            raise ValueError(name)
+        return function(self, *args, **kwargs), name
+
+    return wrapper
+
+
+class Layer(nn.Linear):
+    def __call__(self, *args, **kwargs):
+        return super().__call__(*args, **kwargs)
+
+    @decorated
+    def forward(self, x, kept, sizes):
+        rows = (1,) * (x.dim() - 1) + (-1,)
+        sizes[x.dim() - 2] = x.size(0)
+        if torch.jit.is_tracing():
+            return x
+        return torch.relu(super().forward(x)).tanh() * kept.scale + x.view(*rows)[:, :3] + sizes[0]
+
+
+def test_names_of_classes_and_functions():
+    torch.manual_seed(0)
+    layer, kept = Layer(4, 3), Kept()
+    cresset.reset()
+    compiled = cresset.compile(layer)
+
+    def check(x):
+        (a, name), (b, other) = (module(x, kept, [None, 3]) for module in (layer, compiled))
+        return same(a, b) and name == other
+
+    x = torch.randn(1, 4)
+    for _ in range(6):
+        assert check(x)
+    plans = [plan for code in _capture._known_codes() for _, plan in _frames.plans_of(code, None)]
+    assert sum(plan.info > 5 for plan in plans if plan.counts[0]) == 1
+    assert compiled(x, kept, [None, 3])[1] == f"{type(compiled).__name__}.forward.{type(compiled).__qualname__}"
+    kept.scale = 3.0
+    assert check(x)
+    Layer.forward.__closure__[0].cell_contents.__name__ = "renamed"
+    assert check(x) and ".renamed." in compiled(x, kept, [None, 3])[1]
+    kept.hidden = 1
+    for module in (layer, compiled):
+        with pytest.raises(TypeError):
+            module(x, kept, [None, 3])
+    with pytest.raises(ValueError, match="renamed"):
+        compiled(x, kept, [None, 3], given=1)
