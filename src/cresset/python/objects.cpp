@@ -215,6 +215,57 @@ ObjectPtr unwrapObject(PyObject* object) {
   return py::cast<ObjectHandle&>(handle).object;
 }
 
+/// Methods of script objects, and what makes modules of modules.
+static void bindMethods(py::class_<ObjectHandle>& object_class) {
+  object_class.def("method", findMethod)
+      .def("hooks", hooksOf, py::arg("pre"), "The forward hooks, or pre-hooks, that the module was compiled with.")
+      .def("method_names", namesOfMethods)
+      // What programs reach for in torch.jit's `module._c`.
+      .def("_method_names", namesOfMethods)
+      .def("_type", [](const ObjectHandle& self) { return typeToPython(self.object->type()); })
+      .def(
+          "_has_method", [](const ObjectHandle& self,
+                            const std::string& name) { return self.object->type()->findMethod(name) != nullptr; })
+      .def(
+          "_get_method",
+          [](const ObjectHandle& self, const std::string& name) {
+            py::object method = findMethod(self, name);
+            if (method.is_none()) throw py::attribute_error("Method '" + name + "' is not defined.");
+            return method;
+          })
+      .def(
+          "__call__",
+          [](const ObjectHandle& self, const py::args& args, const py::kwargs& kwargs) {
+            const py::object forward = findMethod(self, "forward");
+            if (forward.is_none()) throw py::attribute_error("Method 'forward' is not defined.");
+            return py::object(forward(*args, **kwargs));
+          })
+      .def(
+          "clone",
+          [](const ObjectHandle& self, const std::unordered_set<std::string>& ignored_methods,
+             const std::unordered_set<std::string>& ignored_attributes) {
+            return ObjectHandle{
+                Module(self.object).clone(/*inplace=*/false, ignored_methods, ignored_attributes)._ivalue()};
+          },
+          py::arg("ignored_methods"), py::arg("ignored_attributes"), py::call_guard<py::gil_scoped_release>(),
+          "A module of a class of its own, with copies of the attributes; without the methods and attributes of these "
+          "names, in it and in all below it.")
+      .def("copy", [](const ObjectHandle& self) { return ObjectHandle{Module(self.object).copy()._ivalue()}; })
+      .def(
+          "deepcopy", [](const ObjectHandle& self) { return ObjectHandle{deepCopy(self.object).toObject()}; },
+          py::call_guard<py::gil_scoped_release>(),
+          "As copy.deepcopy: by __getstate__ and __setstate__ if it has them.")
+      .def(
+          "define", [](const ObjectHandle& self, const std::string& source) { Module(self.object).define(source); },
+          py::call_guard<py::gil_scoped_release>())
+      .def(
+          "dump_to_str",
+          [](const ObjectHandle& self, bool code, bool attributes, bool parameters) {
+            return Module(self.object).dump_to_str(code, attributes, parameters);
+          },
+          py::call_guard<py::gil_scoped_release>());
+}
+
 void bindObjects(py::module_& module) {
   module.def("_set_wrappers", [](py::object factory, py::object classes) {
     wrapper_factory = factory.release().ptr();
@@ -231,7 +282,8 @@ void bindObjects(py::module_& module) {
         }
       },
       "A script object with a copy of the attributes of a Python object, whose class scripts know.");
-  py::class_<ObjectHandle>(module, "_Object", py::module_local())
+  py::class_<ObjectHandle> object_class(module, "_Object", py::module_local());
+  object_class
       .def(
           "__repr__",
           [](const ObjectHandle& self) { return "ScriptObject <" + self.object->type()->annotation_str() + ">"; })
@@ -263,29 +315,6 @@ void bindObjects(py::module_& module) {
           "__getattr__", attributeOrMethod,
           "Attributes, submodules and methods by their names, as of torch.jit's `module._c`.")
       .def("setattr", setAttribute)
-      .def("method", findMethod)
-      .def("hooks", hooksOf, py::arg("pre"), "The forward hooks, or pre-hooks, that the module was compiled with.")
-      .def("method_names", namesOfMethods)
-      // What programs reach for in torch.jit's `module._c`.
-      .def("_method_names", namesOfMethods)
-      .def("_type", [](const ObjectHandle& self) { return typeToPython(self.object->type()); })
-      .def(
-          "_has_method", [](const ObjectHandle& self,
-                            const std::string& name) { return self.object->type()->findMethod(name) != nullptr; })
-      .def(
-          "_get_method",
-          [](const ObjectHandle& self, const std::string& name) {
-            py::object method = findMethod(self, name);
-            if (method.is_none()) throw py::attribute_error("Method '" + name + "' is not defined.");
-            return method;
-          })
-      .def(
-          "__call__",
-          [](const ObjectHandle& self, const py::args& args, const py::kwargs& kwargs) {
-            const py::object forward = findMethod(self, "forward");
-            if (forward.is_none()) throw py::attribute_error("Method 'forward' is not defined.");
-            return py::object(forward(*args, **kwargs));
-          })
       .def(
           "has_property", [](const ObjectHandle& self,
                              const std::string& name) { return self.object->type()->getProperty(name).has_value(); })
@@ -336,31 +365,8 @@ void bindObjects(py::module_& module) {
             } catch (const CastError& error) {
               throw UserError(messages::attributeCast(name, *wanted, error.what()));
             }
-          })
-      .def(
-          "clone",
-          [](const ObjectHandle& self, const std::unordered_set<std::string>& ignored_methods,
-             const std::unordered_set<std::string>& ignored_attributes) {
-            return ObjectHandle{
-                Module(self.object).clone(/*inplace=*/false, ignored_methods, ignored_attributes)._ivalue()};
-          },
-          py::arg("ignored_methods"), py::arg("ignored_attributes"), py::call_guard<py::gil_scoped_release>(),
-          "A module of a class of its own, with copies of the attributes; without the methods and attributes of these "
-          "names, in it and in all below it.")
-      .def("copy", [](const ObjectHandle& self) { return ObjectHandle{Module(self.object).copy()._ivalue()}; })
-      .def(
-          "deepcopy", [](const ObjectHandle& self) { return ObjectHandle{deepCopy(self.object).toObject()}; },
-          py::call_guard<py::gil_scoped_release>(),
-          "As copy.deepcopy: by __getstate__ and __setstate__ if it has them.")
-      .def(
-          "define", [](const ObjectHandle& self, const std::string& source) { Module(self.object).define(source); },
-          py::call_guard<py::gil_scoped_release>())
-      .def(
-          "dump_to_str",
-          [](const ObjectHandle& self, bool code, bool attributes, bool parameters) {
-            return Module(self.object).dump_to_str(code, attributes, parameters);
-          },
-          py::call_guard<py::gil_scoped_release>());
+          });
+  bindMethods(object_class);
 }
 
 }  // namespace cresset::python
