@@ -54,6 +54,8 @@ from ._recording_values import (
 )
 from ._segments import NUM_BINARY, OF_PLACES, NotAGraph, Segment, function_of, reads_of
 
+EQ, NE = 2, 3  # as CPython numbers comparisons
+IS_EQUAL = (EQ, NE)
 #: Steps that read what is there when the plan begins.
 READS = {"LoadSlot", "LoadConst", "LoadGlobal", "LoadCell", "LoadFree", "DictItem", "ClassItem"}
 #: Intrinsics of CPython 3.12 that were instructions before.
@@ -764,6 +766,11 @@ class Recorder(Objects, Containers, Calls):
             argument >>= 5
         elif sys.version_info >= (3, 12):
             argument >>= 4
+        if argument in IS_EQUAL and self.is_compared_by_identity(left) and self.is_compared_by_identity(right):
+            for value in (left, right):
+                self.versioned(value)
+            self.compare_objects(frame, left, right, argument != EQ)
+            return
         if tensors:
             self.operands(left, right)
         elif any(self.is_uncompared(value) for value in (left, right)):
@@ -781,6 +788,21 @@ class Recorder(Objects, Containers, Calls):
                 self.typed(item)
         return value
 
+    @staticmethod
+    def is_compared_by_identity(value):
+        """Whether `==` of an object that is there, of a class of its own, asks whether it is the same."""
+        if (
+            not isinstance(value, Value)
+            or isinstance(value, Fresh)
+            or type(value.object) in (*PLAIN, *OPAQUE, *TENSORS)
+        ):
+            return False
+        of_kind = {
+            name: [base.__dict__[name] for base in type(value.object).__mro__ if name in base.__dict__]
+            for name in ("__eq__", "__ne__")
+        }
+        return all(found[0] is object.__dict__[name] for name, found in of_kind.items())
+
     def is_uncompared(self, value):
         return type(value) is not Fresh and (type(value.object) not in (*PLAIN, *OPAQUE) or self.is_slice(value))
 
@@ -792,11 +814,14 @@ class Recorder(Objects, Containers, Calls):
         if isinstance(left, Value) and (left is right or left.register == right.register is not None):
             frame.stack.append(self.constant(not argument))  # one value under two names
             return
+        self.compare_objects(frame, left, right, argument)
+
+    def compare_objects(self, frame, left, right, is_not):
         registers = self.register(left), self.register(right)
         if any(self.is_other_object(a, b) for a, b in (registers, registers[::-1])):
-            frame.stack.append(self.constant(bool(argument)))
+            frame.stack.append(self.constant(bool(is_not)))
             return
-        self.pending = self.emit("Is", registers[0], argument, inputs=[registers[1]])
+        self.pending = self.emit("Is", registers[0], int(is_not), inputs=[registers[1]])
 
     def is_other_object(self, made, register):
         """Whether a call of the plan has made the tensor in one register, and another has been there before or was made, too."""

@@ -236,7 +236,7 @@ class Objects:
         """What a class has as an attribute that does not depend on how it is asked: a function, a constant."""
         kind, meta = owner.object, type(owner.object)
         of_meta = next((base.__dict__[name] for base in meta.__mro__ if name in base.__dict__), None)
-        if meta.__getattribute__ is type.__getattribute__ and of_meta in NAMES_OF_CLASSES:
+        if meta.__getattribute__ is type.__getattribute__ and any(of_meta is each for each in NAMES_OF_CLASSES):
             self.member_version(owner)
             register = self.emit("GetAttr", self.register(owner), object=name)
             self.see(register, kind.__name__)
@@ -256,9 +256,10 @@ class Objects:
             self.see(register, found)
         elif hasattr(type(found), "__get__") and type(found) not in AS_THEY_ARE:
             raise NoRow(f"a bound {name}")
-        elif type(found).__flags__ & STATIC_CLASS and hasattr(type(found), "__dict__"):
-            raise NoRow(f"a class's {name} whose own class may change")
-        return Value(register, found)
+        value = Value(register, found)
+        if type(found).__flags__ & STATIC_CLASS and type(found) is not types.FunctionType:
+            self.versioned(value)  # which may become a descriptor
+        return value
 
     def member_version(self, owner):
         """Checks that it is this class, and that neither it nor its bases have changed."""
@@ -304,7 +305,8 @@ class Objects:
             self.pending = self.emit("GetAttr", self.register(owner), object=name)
             return
         if found is not None and type(found).__flags__ & STATIC_CLASS and type(found) is not types.FunctionType:
-            raise NoRow(f"a class's {name} whose own class may change")
+            # It may become a descriptor.
+            self.versioned(Value(self.emit("ClassItem", self.register(owner), object=name), found))
         if found is not None and (hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")):
             raise NoRow(f"a property: {name}")
         names = self.names_of(object)

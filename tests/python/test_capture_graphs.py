@@ -1,5 +1,6 @@
 """Graphs that cresset.compile compiles itself: bits, layouts, aliasing and what gradients see are eager's."""
 
+import enum
 import functools
 import random
 import warnings
@@ -396,3 +397,68 @@ def test_names_of_classes_and_functions():
             module(x, kept, [None, 3])
     with pytest.raises(ValueError, match="renamed"):
         compiled(x, kept, [None, 3], given=1)
+
+
+class Level(enum.Enum):
+    LOW, MIDDLE, HIGH = range(3)
+
+
+class Settings:
+    level = Level.MIDDLE
+    kind = nn.Linear
+
+
+def by_level(x, settings, level):
+    least = Level.LOW
+    if settings.level == Level.HIGH or level != least:
+        least = level
+    if least == Level.HIGH or type(x) == settings.kind:  # noqa: E721
+        raise ValueError(f"{type(settings).__name__}: {least.name}")
+    if least in (Level.MIDDLE, Level.HIGH):
+        return torch.relu(x).tanh() * 2 + 1
+    return torch.sigmoid(x).tanh() * 3 - 1
+
+
+def test_members_of_enumerations():
+    x, settings = torch.randn(3), Settings()
+    compiled = agree(by_level, (x, settings, Level.LOW), (x, settings, Level.MIDDLE))
+    assert sum(plan.graph_calls for plan in cresset.explain(compiled).plans if plan.applied) == 8
+    for change in (lambda: setattr(settings, "level", Level.HIGH), lambda: setattr(Settings, "level", Level.LOW)):
+        change()
+        for level in (Level.LOW, Level.MIDDLE):
+            assert same(by_level(x, settings, level), compiled(x, settings, level))
+    with pytest.raises(ValueError, match="Settings: HIGH"):
+        compiled(x, settings, Level.HIGH)
+
+
+class Odd:
+    """Equal to all; and what it becomes as a member of a class."""
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return 0
+
+
+def test_classes_that_come_to_compare_and_to_bind():
+    class Plain:
+        pass
+
+    class Holder:
+        held = Plain()
+
+    def f(x, holder, other):
+        if holder.held == other or Holder.held == other:
+            return torch.relu(x).tanh() * 2 + 1
+        return torch.sigmoid(x).tanh() * 3 - 1
+
+    x, holder, other = torch.randn(3), Holder(), Plain()
+    compiled = agree(f, (x, holder, other), (x, holder, Holder.held), (x, holder, Odd()))
+    Plain.__eq__ = lambda self, other: True
+    assert same(f(x, holder, other), compiled(x, holder, other))
+    del Plain.__eq__
+    assert same(f(x, holder, other), compiled(x, holder, other))
+    Plain.__get__ = lambda self, owner, kind: other
+    assert f(x, holder, other).equal(torch.relu(x).tanh() * 2 + 1)
+    assert same(f(x, holder, other), compiled(x, holder, other))
