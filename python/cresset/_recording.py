@@ -766,11 +766,17 @@ class Recorder(Objects, Containers, Calls):
             argument >>= 5
         elif sys.version_info >= (3, 12):
             argument >>= 4
-        if argument in IS_EQUAL and self.is_compared_by_identity(left) and self.is_compared_by_identity(right):
-            for value in (left, right):
-                self.versioned(value)
-            self.compare_objects(frame, left, right, argument != EQ)
-            return
+        if argument in IS_EQUAL and self.has_plain_equality(left) and self.has_plain_equality(right):
+            if self.is_compared_by_identity(left) and self.is_compared_by_identity(right):
+                self.versioned(left)
+                self.versioned(right)
+                self.compare_objects(frame, left, right, argument != EQ)
+                return
+            if any(type(value.object) not in PLAIN for value in (left, right)):
+                self.fix(left)
+                self.fix(right)
+                self.pending = self.constant((left.object == right.object) == (argument == EQ))
+                return
         if tensors:
             self.operands(left, right)
         elif any(self.is_uncompared(value) for value in (left, right)):
@@ -789,19 +795,26 @@ class Recorder(Objects, Containers, Calls):
         return value
 
     @staticmethod
-    def is_compared_by_identity(value):
-        """Whether `==` of an object that is there, of a class of its own, asks whether it is the same."""
-        if (
-            not isinstance(value, Value)
-            or isinstance(value, Fresh)
-            or type(value.object) in (*PLAIN, *OPAQUE, *TENSORS)
-        ):
+    def has_plain_equality(value, kinds=(object, str, int)):
+        """Whether `==` of an object that is there runs no code of the program's: an object's, a text's or an int's own."""
+        if not isinstance(value, Value) or isinstance(value, Fresh) or type(value.object) in (*OPAQUE, *TENSORS):
             return False
-        of_kind = {
-            name: [base.__dict__[name] for base in type(value.object).__mro__ if name in base.__dict__]
-            for name in ("__eq__", "__ne__")
-        }
-        return all(found[0] is object.__dict__[name] for name, found in of_kind.items())
+        for name in ("__eq__", "__ne__"):
+            found = next(base.__dict__[name] for base in type(value.object).__mro__ if name in base.__dict__)
+            if all(found is not kind.__dict__[name] for kind in kinds):
+                return False
+        return True
+
+    def is_compared_by_identity(self, value):
+        return self.has_plain_equality(value, (object,)) and type(value.object) not in PLAIN
+
+    def fix(self, value):
+        """Checks that a value is what it is: a number or text by what it says, another one by identity, and its class."""
+        if type(value.object) in PLAIN:
+            self.known(value)
+        elif not value.fixed:
+            self.versioned(value)
+            self.identical(value)
 
     def is_uncompared(self, value):
         return type(value) is not Fresh and (type(value.object) not in (*PLAIN, *OPAQUE) or self.is_slice(value))

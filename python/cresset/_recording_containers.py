@@ -166,7 +166,7 @@ class Containers:
             return self.key(value, (str, int)) in container.items
         if not isinstance(container, Value) or not isinstance(value, Value) or isinstance(value, Fresh):
             raise NoRow("a search in a container")
-        if self.is_compared_by_identity(value) and isinstance(container, Fresh):
+        if self.has_plain_equality(value) and type(value.object) not in PLAIN and isinstance(container, Fresh):
             return self.contains_object(container, value)
         if type(value.object) not in (int, bool, str, type(None), *COMPARED):
             raise NoRow(f"a search for a {type(value.object).__name__}")
@@ -202,13 +202,12 @@ class Containers:
         return any(item.object is value.object or item.object == value.object for item in items)
 
     def contains_object(self, container, value):
-        """Whether one of the elements is an object, of a class that compares by identity; checked."""
+        """Whether one of the elements is, or equals, an object that compares without code of the program's; checked."""
         for item in (value, *container.items):
-            if not self.is_compared_by_identity(item):
+            if not self.has_plain_equality(item):
                 raise NoRow("a search in a container")
-            self.versioned(item)
-            self.identical(item)
-        return any(item.object is value.object for item in container.items)
+            self.fix(item)
+        return any(item.object is value.object or item.object == value.object for item in container.items)
 
     def is_missing(self, container, value):
         """Checks that a dict of names does not have one, whatever else it has; False."""

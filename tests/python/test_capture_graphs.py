@@ -408,6 +408,24 @@ class Settings:
     kind = nn.Linear
 
 
+class Mode(str, enum.Enum):
+    FAST, EXACT = "fast", "exact"
+
+
+def by_mode(x, mode, other):
+    if mode == Mode.FAST or mode in ("none", Mode.FAST) or other != "exact":
+        return torch.relu(x).tanh() * 2 + 1
+    return torch.sigmoid(x).tanh() * 3 - 1 if mode == other else x
+
+
+def test_members_that_are_texts():
+    x = torch.randn(3)
+    modes = (Mode.EXACT, Mode.FAST, "exact", "fast", "none", 3)
+    agree(by_mode, *[(x, mode, other) for mode in modes for other in modes[:3]], rounds=3)
+    compiled = agree(by_mode, (x, Mode.EXACT, "exact"))
+    assert calls_in_graphs(compiled) == 4
+
+
 def by_level(x, settings, level):
     least = Level.LOW
     if settings.level == Level.HIGH or level != least:
