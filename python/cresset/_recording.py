@@ -914,7 +914,10 @@ class Recorder(Objects, Containers, Calls):
             self.typed(index)
             self.pending = self.emit("GetItem", self.register(container), inputs=[self.register(index)])
         else:
-            raise NoRow(f"an element of a {kind.__name__}")
+            function = self.special_method(container, "__getitem__")
+            if function is None:
+                raise NoRow(f"an element of a {kind.__name__}")
+            self.call_inline(function, [container, index], ())
 
     def part_of_text(self, text, index):
         self.pin(text)

@@ -823,4 +823,6 @@ class Calls:
             self.pending = frame.result
         elif frame.drops:
             self.pending = None
+        elif frame.finish is not None:
+            self.pending = frame.finish(self.returned)
         self.has_returned = True

@@ -158,7 +158,12 @@ class Containers:
 
     def CONTAINS_OP(self, view, frame, argument):
         container, value = frame.stack.pop(), frame.stack.pop()
-        frame.stack.append(self.constant(self.contains(container, value) != bool(argument)))
+        function = self.special_method(container, "__contains__")
+        if function is None:
+            frame.stack.append(self.constant(self.contains(container, value) != bool(argument)))
+            return
+        self.call_inline(function, [container, value], ())
+        self.entering.finish = lambda result: self.constant(self.pin(result) != bool(argument))
 
     def contains(self, container, value):
         """Whether a container of constants or names has a constant, checked."""

@@ -232,6 +232,16 @@ class Objects:
                 return base.__dict__[name]
         return None
 
+    def special_method(self, owner, name):
+        """The function, in Python, that an operator calls of an object's class; None if there is none."""
+        if not isinstance(owner, Value) or isinstance(owner, Fresh) or self.is_tensor(owner):
+            return None
+        found = next((base.__dict__[name] for base in type(owner.object).__mro__ if name in base.__dict__), None)
+        if type(found) is not types.FunctionType:
+            return None
+        self.class_attribute(owner, name, plainly=True)
+        return Value(self.emit("ClassItem", self.register(owner), object=name), found)
+
     def member_of_class(self, owner, name):
         """What a class has as an attribute that does not depend on how it is asked: a function, a constant."""
         kind, meta = owner.object, type(owner.object)

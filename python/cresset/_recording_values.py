@@ -344,7 +344,7 @@ def place_of_field(descriptor):
 
 def looks_up_plainly(kind):
     """Whether attributes of its objects are looked up as object.__getattribute__ does."""
-    return any(kind.__getattribute__ is base.__getattribute__ for base in (object, tuple))
+    return any(kind.__getattribute__ is base.__getattribute__ for base in (object, tuple, dict, list))
 
 
 def has_finalizer(kind):
@@ -406,6 +406,7 @@ class FrameShadow:
         self.generator = None  # whose frame it is
         self.result = None  # of the call, where it is not what the function returns
         self.drops = False  # what it returns, as the instruction does that calls it
+        self.finish = None  # the Value that the instruction makes of what is returned, if it is another
 
     @property
     def scope(self):

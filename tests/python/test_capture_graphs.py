@@ -1,5 +1,6 @@
 """Graphs that cresset.compile compiles itself: bits, layouts, aliasing and what gradients see are eager's."""
 
+import collections.abc
 import enum
 import functools
 import random
@@ -480,3 +481,63 @@ def test_classes_that_come_to_compare_and_to_bind():
     Plain.__get__ = lambda self, owner, kind: other
     assert f(x, holder, other).equal(torch.relu(x).tanh() * 2 + 1)
     assert same(f(x, holder, other), compiled(x, holder, other))
+
+
+class Table(collections.abc.MutableMapping):
+    shared = {"relu": torch.relu, "tanh": torch.tanh}
+
+    def __init__(self):
+        self.own = {}
+
+    def __getitem__(self, key):
+        if key in self.own:
+            return self.own[key]
+        return self.shared[key]
+
+    def __setitem__(self, key, value):
+        self.own[key] = value
+
+    def __delitem__(self, key):
+        del self.own[key]
+
+    def __iter__(self):
+        return iter({**self.shared, **self.own})
+
+    def __len__(self):
+        return len({**self.shared, **self.own})
+
+    def find(self, name, default):
+        if name != "none" and name not in self:
+            raise KeyError(name)
+        return super().get(name, default)
+
+
+class Names(dict):
+    def get(self, key):
+        return super().get(str(key)) or {}
+
+    def size(self):
+        return len(self.names)
+
+
+def test_mappings_of_the_program():
+    table, names = Table(), Names()
+    names.names = [1, 2]
+
+    def f(x, name):
+        return table.find(name, None)(x).tanh() * table["tanh"](x) + names.size()
+
+    x = torch.randn(3)
+    compiled = agree(f, (x, "relu"), (x, "tanh"))
+    assert sum(plan.graph_calls >= 4 for plan in cresset.explain(compiled).plans if plan.applied) >= 2
+    table["relu"] = torch.sigmoid
+    assert same(f(x, "relu"), compiled(x, "relu"))
+    Table.shared = {"tanh": torch.relu}
+    assert same(f(x, "tanh"), compiled(x, "tanh"))
+    names.names.append(3)
+    assert same(f(x, "tanh"), compiled(x, "tanh"))
+    Names.__getattribute__ = lambda self, name: (lambda: 9) if name == "size" else object.__getattribute__(self, name)
+    assert same(f(x, "tanh"), compiled(x, "tanh"))
+    Table.__contains__ = lambda self, key: False
+    with pytest.raises(KeyError):
+        compiled(x, "tanh")
