@@ -9,6 +9,7 @@ their result (`_rows.py`).
 """
 
 import dis
+import inspect
 import operator
 import sys
 import types
@@ -296,7 +297,7 @@ class Recorder(Objects, Containers, Calls):
         result = view.slot(view.num_variables + view.depth - 1)
         try:
             kind = type(result)
-            if kind not in TENSORS and kind not in PLAIN and kind not in OPAQUE and not self.is_of_tensors(result):
+            if kind not in (*TENSORS, *PLAIN, *OPAQUE, inspect.Signature) and not self.is_of_tensors(result):
                 raise NoRow(f"a result of class {kind.__name__}")
             value = self.values[pending] = Value(pending, result)
             self.typed(value)
@@ -325,7 +326,10 @@ class Recorder(Objects, Containers, Calls):
             frame.result.object = view.slot(0)
         for index, value in frame.variables.items():
             if isinstance(value, Value) and not isinstance(value, Fresh) and view.slot(index) is not value.object:
-                raise NoRow("a frame with other arguments")
+                # Each look at a method makes an object.
+                if type(value.object) is not types.MethodType or view.slot(index) != value.object:
+                    raise NoRow("a frame with other arguments")
+                value.object = view.slot(index)
         self.frames.append(frame)
 
     # ---- The end
@@ -548,7 +552,7 @@ class Recorder(Objects, Containers, Calls):
         frame.variables[argument] = NULL
 
     def STORE_FAST(self, view, frame, argument):
-        value = frame.stack[-1]
+        value = frame.stack[-1] = self.as_object(frame.stack[-1])
         if value is not NULL and not is_object(value) and not isinstance(value, (Generator, NewFunction)):
             raise NoRow("an iterator in a variable")
         self.frees(

@@ -29,6 +29,8 @@ from ._recording_values import (
     OPAQUE,
     PLAIN,
     SEQUENCES,
+    SIGNATURE,
+    SIGNATURE_CODE,
     STATIC_CLASS,
     SUSPENDS,
     TENSORS,
@@ -169,6 +171,8 @@ class Calls:
             self.call_of_text(callee, arguments, names)
         elif type(callee.object) is weakref.ref:
             self.call_reference(callee, arguments, names)
+        elif callee.object is SIGNATURE:
+            self.call_signature(callee, arguments, names)
         elif callee.object is len:
             self.call_len(callee, arguments, names)
         elif callee.object is getattr:
@@ -363,6 +367,31 @@ class Calls:
         self.typed(callee)
         self.pending = Value(self.emit("Referent", self.register(callee)), referred)
 
+    def call_signature(self, callee, arguments, names):
+        """`inspect.signature` of a function or method in Python."""
+        value = self.as_object(arguments[0]) if len(arguments) == 1 and not names else None
+        if not isinstance(value, Value) or type(value.object) not in (types.FunctionType, types.MethodType):
+            raise NoRow("a signature of other than a function")
+        self.identical(callee)
+        self.check("CheckCode", self.register(callee), object=SIGNATURE_CODE)
+        self.typed(value)
+        self.pending = self.emit("Call", self.register(callee), inputs=[self.register(value)])
+
+    def as_object(self, value):
+        """What a name may stand for: of a method that is looked up, an object."""
+        if not isinstance(value, BoundMethod):
+            return value
+        parts = (value.function, value.owner)
+        if any(not isinstance(part, Value) or isinstance(part, (Fresh, NewObject)) for part in parts):
+            raise NoRow("a method of what the plan makes")
+        if type(value.function.object) is not types.FunctionType:
+            raise NoRow("a method that is not in Python, as an object")
+        inputs = [self.register(part) for part in parts]
+        register = self.emit("Call", self.register(self.constant(types.MethodType)), inputs=inputs)
+        made = types.MethodType(value.function.object, value.owner.object)
+        self.values[register] = Value(register, made, typed=True)
+        return self.values[register]
+
     def call_len(self, callee, arguments, names):
         if len(arguments) != 1 or names or not is_object(arguments[0]):
             raise NoRow("a len of other than one object")
@@ -380,6 +409,9 @@ class Calls:
             members, register = self.members_of(value, ("__len__",))
             self.check("CheckSize", register, len(members))
             self.pending = self.constant(len(members))
+        elif type(value.object) is types.MappingProxyType:
+            self.typed(value)
+            self.pending = self.emit("Call", self.register(callee), inputs=[self.register(value)])
         else:
             raise NoRow(f"the length of a {type(value.object).__name__}")
 
@@ -743,6 +775,7 @@ class Calls:
     def bind(self, frame, function, arguments, names):
         code = frame.code
         count = code.co_argcount
+        arguments = [self.as_object(value) for value in arguments]
         positional = arguments[: len(arguments) - len(names)]
         variables = code.co_varnames
         bound = dict(enumerate(positional[:count]))

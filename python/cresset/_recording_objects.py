@@ -29,6 +29,7 @@ from ._recording_values import (
     Fresh,
     Keywords,
     NamedTuple,
+    NewObject,
     NoRow,
     Super,
     Transient,
@@ -302,6 +303,9 @@ class Objects:
             self.see(register, found.fget)
             self.call_inline(Value(register, found.fget), [owner], ())
             return
+        if type(found) is types.MemberDescriptorType and not isinstance(owner, NewObject):
+            self.push_callable(frame, self.slot_of(owner, name), as_method)
+            return
         if name == "__dict__" and not as_method and type(found) is types.GetSetDescriptorType:
             names = self.names_of(object)
             if type(names) is not dict:
@@ -343,6 +347,17 @@ class Objects:
                 self.push_callable(frame, value, as_method)
             return
         self.push_callable(frame, self.module_member(owner, name, names), as_method)
+
+    def slot_of(self, owner, name):
+        """What an object has in a slot of its class."""
+        try:
+            found = OBJECT_GETATTRIBUTE(owner.object, name)
+        except AttributeError as error:
+            _frames.raise_of_handler(error)
+            raise NoRow(f"a slot that is empty: {name}") from None
+        register = self.emit("GetAttr", self.register(owner), object=name)
+        self.see(register, found)
+        return self.values[register]
 
     @staticmethod
     def names_of(object):

@@ -70,6 +70,7 @@ CONTAINERS = {
 
 
 JOIN = "".join
+SIGNATURE, SIGNATURE_CODE = inspect.signature, inspect.signature.__code__
 IMPORT = __import__
 NAMES_OF_MODULE = types.ModuleType.__dict__["__dict__"]
 TEXT = (format, str, repr, ascii)  # in the order of FORMAT_VALUE's argument

@@ -3,6 +3,7 @@
 import collections.abc
 import enum
 import functools
+import inspect
 import random
 import warnings
 
@@ -541,3 +542,50 @@ def test_mappings_of_the_program():
     Table.__contains__ = lambda self, key: False
     with pytest.raises(KeyError):
         compiled(x, "tanh")
+
+
+class Sizes:
+    __slots__ = ("many", "tensors")
+
+    def __init__(self, many, tensors):
+        self.many, self.tensors = many, tensors
+
+
+def chunked(function, count, *tensors):
+    wanted = len(inspect.signature(function).parameters)
+    if wanted != len(tensors):
+        raise ValueError(f"{wanted} tensors")
+    return torch.cat([function(*parts) for parts in zip(*[t.chunk(count) for t in tensors])])
+
+
+class Forward(nn.Linear):
+    def feed(self, x):
+        return torch.relu(super().forward(x)).tanh()
+
+    def forward(self, x, sizes):
+        feed = self.feed
+        return chunked(self.feed, sizes.many, x + sizes.tensors[0]) + feed(x)
+
+
+def test_methods_as_arguments_signatures_and_slots():
+    torch.manual_seed(0)
+    module, sizes = Forward(4, 3), Sizes(2, [torch.ones(4)])
+    cresset.reset()
+    compiled = cresset.compile(module)
+    x = torch.randn(4, 4)
+    for _ in range(6):
+        assert same(module(x, sizes), compiled(x, sizes))
+    assert [plan.graph_calls > 8 for plan in cresset.explain(compiled).plans if plan.applied] == [True]
+    sizes.many = 4
+    sizes.tensors = [torch.zeros(4)]
+    assert same(module(x, sizes), compiled(x, sizes))
+    Forward.feed = lambda self, x, y=None: x[:, :3] * 2
+    for each in (module, compiled):
+        with pytest.raises(ValueError, match="2 tensors"):
+            each(x, sizes)
+    Forward.feed = lambda self, x: x[:, :3] * 2
+    assert same(module(x, sizes), compiled(x, sizes))
+    del sizes.many
+    for each in (module, compiled):
+        with pytest.raises(AttributeError):
+            each(x, sizes)
