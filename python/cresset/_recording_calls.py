@@ -15,6 +15,7 @@ from ._recording_values import (
     END,
     GLOBAL_HOOKS,
     GRAD_MODES,
+    LIMITS,
     MAX_DEPTH,
     MAX_RECURSION,
     MAX_STEPS,
@@ -173,6 +174,8 @@ class Calls:
             self.call_reference(callee, arguments, names)
         elif callee.object is SIGNATURE:
             self.call_signature(callee, arguments, names)
+        elif any(callee.object is kind for kind in LIMITS):
+            self.call_limits(callee, arguments, names)
         elif callee.object is len:
             self.call_len(callee, arguments, names)
         elif callee.object is getattr:
@@ -376,6 +379,14 @@ class Calls:
         self.check("CheckCode", self.register(callee), object=SIGNATURE_CODE)
         self.typed(value)
         self.pending = self.emit("Call", self.register(callee), inputs=[self.register(value)])
+
+    def call_limits(self, callee, arguments, names):
+        """The limits of a dtype, which are constants."""
+        if len(arguments) != 1 or names or type(getattr(arguments[0], "object", None)) is not torch.dtype:
+            raise NoRow(f"a {callee.object.__name__} of other than a dtype")
+        self.identical(callee)
+        self.known(arguments[0])
+        self.pending = self.constant(self.result_of(callee.object, [arguments[0].object], ()))
 
     def as_object(self, value):
         """What a name may stand for: of a method that is looked up, an object."""

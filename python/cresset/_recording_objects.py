@@ -13,6 +13,7 @@ from ._recording_values import (
     DICT_METHODS,
     FIELD,
     IMPORT,
+    LIMITS,
     METHODS_OF_CONTAINERS,
     MODULE_GETATTR,
     MODULE_GETATTR_CODE,
@@ -302,6 +303,9 @@ class Objects:
             self.see(made, found)
             self.see(register, found.fget)
             self.call_inline(Value(register, found.fget), [owner], ())
+            return
+        if type(object) in LIMITS and type(found) is types.GetSetDescriptorType and owner.fixed and not as_method:
+            frame.stack.append(self.constant(getattr(object, name)))
             return
         if type(found) is types.MemberDescriptorType and not isinstance(owner, NewObject):
             self.push_callable(frame, self.slot_of(owner, name), as_method)

@@ -70,6 +70,7 @@ CONTAINERS = {
 
 
 JOIN = "".join
+LIMITS = (torch.finfo, torch.iinfo)
 SIGNATURE, SIGNATURE_CODE = inspect.signature, inspect.signature.__code__
 IMPORT = __import__
 NAMES_OF_MODULE = types.ModuleType.__dict__["__dict__"]

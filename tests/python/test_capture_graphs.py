@@ -589,3 +589,15 @@ def test_methods_as_arguments_signatures_and_slots():
     for each in (module, compiled):
         with pytest.raises(AttributeError):
             each(x, sizes)
+
+
+def test_limits_of_dtypes():
+    def f(x, mask):
+        least = torch.finfo(x.dtype).min if x.is_floating_point() else torch.iinfo(x.dtype).max
+        return torch.where(mask, x, torch.full_like(x, least)).amax(-1).tanh() * 2
+
+    mask = torch.tensor([True, False, True])
+    compiled = agree(f, (torch.randn(2, 3), mask), (torch.randn(2, 3).double(), mask))
+    assert [plan.graph_calls >= 4 for plan in cresset.explain(compiled).plans if plan.applied] == [True, True]
+    x = torch.randint(9, (2, 3))
+    assert same(f(x, mask), compiled(x, mask))
