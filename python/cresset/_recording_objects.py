@@ -251,7 +251,7 @@ class Objects:
         if meta.__getattribute__ is type.__getattribute__ and any(of_meta is each for each in NAMES_OF_CLASSES):
             self.member_version(owner)
             register = self.emit("GetAttr", self.register(owner), object=name)
-            self.see(register, kind.__name__)
+            self.see(register, getattr(kind, name))
             self.typed(self.values[register])
             return self.values[register]
         if meta.__getattribute__ is not type.__getattribute__ or hasattr(type(of_meta), "__set__"):

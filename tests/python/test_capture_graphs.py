@@ -373,6 +373,18 @@ class Layer(nn.Linear):
         return torch.relu(super().forward(x)).tanh() * kept.scale + x.view(*rows)[:, :3] + sizes[0]
 
 
+def test_names_that_decide():
+    class Inner:
+        pass
+
+    def f(x, value):
+        if type(value).__qualname__.endswith("<locals>.Inner") and type(value).__name__ == "Inner":
+            return (torch.relu(x).tanh() + 1) * 2
+        return x
+
+    assert calls_in_graphs(agree(f, (torch.randn(3), Inner()))) == 4
+
+
 def test_names_of_classes_and_functions():
     torch.manual_seed(0)
     layer, kept = Layer(4, 3), Kept()
