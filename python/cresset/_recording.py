@@ -73,6 +73,7 @@ class Recorder(Objects, Containers, Calls):
         self.checked = {}
         self.values = {}  # what was seen in registers
         self.owned = set()  # registers of tensors whose memory the plan has made, so that no other code can see a write
+        self.read = set()  # registers of what is there when the plan begins
         self.new = set()  # registers of tensors that are no other object than what their call made
         self.undo = []  # functions that take back changes of containers that the plan makes, in order
         # (register of a dict, key, Value), or (of a list, None, Value): what the plan sets or appends at its end, in order.
@@ -113,6 +114,8 @@ class Recorder(Objects, Containers, Calls):
         register = self.new_register()
         self.places[register] = self.here
         self.steps.append((kind, register, a, b, object, tuple(inputs)))
+        if kind in READS:
+            self.read.add(register)
         return register
 
     def new_register(self):
@@ -844,7 +847,7 @@ class Recorder(Objects, Containers, Calls):
         """Whether a call of the plan has made the tensor in one register, and another has been there before or was made, too."""
         if made not in self.new or made == register:
             return False
-        return register in self.new or any(step[1] == register and step[0] in READS for step in self.steps)
+        return register in self.new or register in self.read
 
     def BINARY_SUBSCR(self, view, frame, argument):
         index, container = frame.stack.pop(), frame.stack.pop()
