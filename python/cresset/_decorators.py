@@ -7,6 +7,7 @@ stands in its ``_torchscript_modifier``.
 import ast
 import textwrap
 import typing
+import weakref
 
 import torch
 import torch._jit_internal as _shared
@@ -29,8 +30,14 @@ class _Overloads(dict):
         self._taken.setdefault(name, []).extend(self[name])
         super().__delitem__(name)
 
-    def all_of(self, name):
-        return [*self._taken.get(name, ()), *self.get(name, ())]
+    def all_of(self, name, implementation):
+        """Those of `implementation`, which a later function of the same name does not share."""
+        found = []
+        for overload in (*self._taken.get(name, ()), *self.get(name, ())):
+            of = overload.__dict__.setdefault("_cresset_overload_of", weakref.ref(implementation))
+            if of() is implementation:
+                found.append(overload)
+        return found
 
 
 _shared._overloaded_fns = _Overloads(_shared._overloaded_fns)

@@ -541,6 +541,15 @@ class ScriptObject:
         raise RuntimeError("Script objects can't be pickled")
 
 
+def call_by_override(method, overriding, args, kwargs):
+    """A call of a script method that arguments' classes take over by ``__torch_function__``; the extension calls this."""
+    fx = sys.modules.get("torch.fx")
+    proxies = [each for each in overriding if fx is not None and isinstance(each, fx.Proxy)]
+    if proxies:  # which knows methods of torch.jit only
+        return proxies[0].tracer.create_proxy("call_method", method.name, (method.owner, *args), kwargs)
+    return torch.overrides.handle_torch_function(method, overriding, *args, **kwargs)
+
+
 _SPECIAL_METHODS = (
     "__iter__ __len__ __neg__ __mul__ __contains__ __add__ __sub__ __pow__ __truediv__ __floordiv__ __mod__ __ne__ __eq__ "
     "__lt__ __gt__ __le__ __ge__ __and__ __or__ __xor__ __getitem__ __setitem__ __delitem__ __call__ __int__ __float__ "

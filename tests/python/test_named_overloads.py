@@ -68,3 +68,34 @@ def test_writes_through_dtype_views_go():
     x = torch.randn(4)
     pure = cresset.functionalize(cresset.trace(f, (x,)))
     assert torch.equal(pure(x), f(x))
+
+
+def test_overloads_of_a_name_defined_twice():
+    @torch.jit._overload
+    def scale(x: int) -> int: ...  # noqa: F811
+
+    @torch.jit._overload
+    def scale(x: float) -> float: ...  # noqa: F811
+
+    def scale(x):  # noqa: F811
+        return x + x
+
+    first = scale
+
+    @cresset.script
+    def f():
+        return first(2), first(1.5)
+
+    @torch.jit._overload
+    def scale(a: int, b: int) -> int: ...  # noqa: F811
+
+    def scale(a, b):  # noqa: F811
+        return a * b
+
+    second = scale
+
+    @cresset.script
+    def g():
+        return second(3, 4)
+
+    assert (f(), g()) == ((4, 3.0), 12)

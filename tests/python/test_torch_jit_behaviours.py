@@ -7,6 +7,7 @@ import re
 import warnings
 
 import awaitable_behaviours  # noqa: F401  (adds its rows)
+import call_behaviours  # noqa: F401  (adds its rows)
 import frozen_behaviours  # noqa: F401  (adds its rows)
 import ignored_block_behaviours  # noqa: F401  (adds its rows)
 import more_torch_jit_behaviours  # noqa: F401  (adds its rows)

@@ -59,7 +59,11 @@ Flow FunctionEmitter::emitIf(const If& stmt, const ListView<Stmt>& list, size_t 
 Flow FunctionEmitter::guard(const SourceRange& range, const Flow& flow, const std::function<Flow()>& emit) {
   graph.setLocation(range);
   Node* node = graph.insertNode(graph.create(prim::If, {flow.falls.value}, 0));
-  Branch a = emitBranch(node, {}, [&] {
+  Refinements refinements;
+  for (const std::string& name : env_.top().order) {
+    if (const TypePtr& type = env_.top().bindings.at(name).falls_as) refinements.push_back({name, type});
+  }
+  Branch a = emitBranch(node, refinements, [&] {
     env_.top().continues = true;
     return emit();
   });
@@ -176,6 +180,17 @@ void FunctionEmitter::mergeVariable(
     env_.find(name)->refines = root;
   };
 
+  /// What the name is where the branch reaches its end; null if it never does.
+  auto typeAtEnd = [](const Branch& branch, const Binding& binding) {
+    return branch.flow.ends() ? TypePtr() : binding.falls_as ? binding.falls_as : binding.type;
+  };
+  auto keepTypeAtEnd = [&](const TypePtr& at_a, const TypePtr& at_b) {
+    const auto unified = at_a && at_b ? c10::unifyTypes(at_a, at_b) : std::optional(at_a ? at_a : at_b);
+    Binding* merged = env_.find(name);
+    const bool narrower = unified && *unified && (*unified)->isSubtypeOf(*merged->type);
+    merged->falls_as = narrower && !sameType(*unified, merged->type) ? *unified : TypePtr();
+  };
+
   const bool a_counts = counts(a), b_counts = counts(b);
   if (!a_counts && !b_counts) return;
   if (!a_counts || !b_counts) {
@@ -188,7 +203,9 @@ void FunctionEmitter::mergeVariable(
     Value* const va = a_counts ? kept->value : nullptr;
     Value* const vb = b_counts ? kept->value : nullptr;
     if (outer_value && kept->root() == outer->root()) return bindRefined(va, vb, kept->type);
-    return bindOutput(va, vb, kept->type);
+    const TypePtr at_end = typeAtEnd(a_counts ? a : b, *kept), type = kept->type;
+    bindOutput(va, vb, type);
+    return keepTypeAtEnd(at_end, at_end);
   }
   if (!usable(in_a) || !usable(in_b)) {
     const Binding* sugared = in_a && in_a->sugared ? in_a : in_b && in_b->sugared ? in_b : nullptr;
@@ -227,7 +244,9 @@ void FunctionEmitter::mergeVariable(
   }
   if (outer_value && in_a->root() == outer->root() && in_b->root() == outer->root())
     return bindRefined(in_a->value, in_b->value, *unified);
+  const TypePtr at_a = typeAtEnd(a, *in_a), at_b = typeAtEnd(b, *in_b);
   bindOutput(in_a->value, in_b->value, *unified);
+  keepTypeAtEnd(at_a, at_b);
 }
 
 }  // namespace cresset

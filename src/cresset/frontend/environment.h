@@ -24,6 +24,9 @@ struct Binding {
   Value* refines = nullptr;
   /// What may be assigned to the name, if that is more than `type`: see FunctionEmitter::keepDeclared.
   TypePtr declared;
+  /// The type where the statement that bound the name falls through, if that is narrower: a branch that left by `break`
+  /// or `continue` has a say in `type` alone.
+  TypePtr falls_as;
   std::string error;  // why the name may not be used
   SourceRange error_range;
 

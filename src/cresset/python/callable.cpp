@@ -22,6 +22,7 @@
 #include "cresset/ops/nesting.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/python/graph_handles.h"
+#include "cresset/python/overriding.h"
 #include "cresset/python/static_modules.h"
 #include "cresset/support/numerics.h"
 #include "cresset/tracer/tracer.h"
@@ -333,6 +334,10 @@ void bindArguments(
 PyObject* callTarget(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
   return guarded([&] {
     Target& target = *asCallable(callable)->target;
+    if (target.self) {
+      if (auto result = callByOverride(callable, args, static_cast<size_t>(PyVectorcall_NARGS(nargsf)), names))
+        return result->release().ptr();
+    }
     const CallLimits limits(target.program->rules().limits);
     const Signature& signature = signatureOf(target);
     const auto nargs = static_cast<size_t>(PyVectorcall_NARGS(nargsf));

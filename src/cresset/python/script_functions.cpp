@@ -607,7 +607,7 @@ std::vector<py::object> overloadsOf(py::handle function) {
   std::vector<py::object> result;
   // @_overload leaves its functions in a table, which cresset/_decorators.py keeps whole.
   const py::handle table = known("torch._jit_internal", "_overloaded_fns");
-  for (py::handle overload : py::object(table.attr("all_of")(qualifiedNameOf(function).qualifiedName()))) {
+  for (py::handle overload : py::object(table.attr("all_of")(qualifiedNameOf(function).qualifiedName(), function))) {
     result.push_back(py::reinterpret_borrow<py::object>(overload));
   }
   return result;

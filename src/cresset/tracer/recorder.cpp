@@ -168,6 +168,7 @@ bool Recorder::hasMemoryOf(const at::Tensor& tensor) const {
 
 void Recorder::setValue(const IValue& value, Value* computed) {
   if (value.isTensor()) return setTensorValue(value.toTensor(), computed);
+  if (value.isObject()) objects_.insert_or_assign(value.toObject().get(), std::pair(value, computed));
   if (value.isTuple() || value.isList() || value.isGenericDict()) bindContainer(value, computed);
 }
 
@@ -338,6 +339,7 @@ Value* Recorder::valueOf(const IValue& value, const TypePtr& type) {
         it != attributes_.end()) {
       return attributeValue(it->second.second);
     }
+    if (auto it = objects_.find(value.toObject().get()); it != objects_.end()) return it->second.second;
   }
   if (value.isList()) {
     auto list_type = formal ? formal->cast<c10::ListType>() : nullptr;

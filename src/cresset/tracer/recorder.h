@@ -337,6 +337,7 @@ class Recorder final : public OperatorClient {
   std::unordered_map<const void*, Known> known_;         // by TensorImpl
   std::unordered_map<const void*, std::vector<at::Tensor>> storages_;             // by StorageImpl, latest last
   std::unordered_map<const void*, std::pair<IValue, AttributePath>> attributes_;  // by TensorImpl or Object
+  std::unordered_map<const void*, std::pair<IValue, Value*>> objects_;            // that operators have returned
   std::unordered_set<const void*> uninitialized_;                                 // StorageImpls never written to
   std::unordered_map<const void*, Literal> literals_;                             // by StorageImpl
   std::unordered_map<const torch::autograd::Node*, Gradient> gradients_;
