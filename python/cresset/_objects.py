@@ -208,6 +208,8 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
         if method is not None:
             self.__dict__[name] = method  # later look-ups don't come here
             return method
+        if name == "_name":  # what torch.jit's traced modules call it
+            return self.original_name
         reason = _LEFT_OUT.get(name)
         raise AttributeError(
             f"'{type(self).__name__}' object has no attribute '{name}'" + (f": {reason}" if reason else "")

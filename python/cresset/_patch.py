@@ -132,6 +132,26 @@ def _clear_class_registry(theirs):
     return clear
 
 
+class _TracingState:
+    """What torch._C._get_tracing_state() returns while Cresset traces: the names that a user's hooks give to modules."""
+
+    push_scope = staticmethod(_C._trace_push_scope)
+    pop_scope = staticmethod(_C._trace_pop_scope)
+
+
+def _get_tracing_state(theirs):
+    """torch._C._get_tracing_state; torch's own functions are not to know of Cresset's traces, which see what they call."""
+    state = _TracingState()
+
+    @functools.wraps(theirs)
+    def chosen():
+        caller = sys.modules.get(sys._getframe(1).f_globals.get("__name__"))
+        return state if _C._tracing() and _is_outside(caller) else theirs()
+
+    _C._set_well_known([(chosen, "torch._C", "_get_tracing_state")])
+    return chosen
+
+
 def _create_script_module(nn_module, stubs_fn, share_types=True, is_tracing=False):
     """torch.jit._recursive's, by the conversion that :func:`cresset.script` has."""
     from . import _modules
@@ -266,6 +286,7 @@ def _replacements():
     rows.append((jit._recursive, "wrap_cpp_module", _wrap_module(jit._recursive.wrap_cpp_module)))
     rows.append((torch._C, "_jit_to_backend", _to_backend(torch._C._jit_to_backend)))
     rows.append((torch._C, "_jit_clear_class_registry", _clear_class_registry(torch._C._jit_clear_class_registry)))
+    rows.append((torch._C, "_get_tracing_state", _get_tracing_state(torch._C._get_tracing_state)))
     rows.append((jit._recursive, "create_script_module", _create_script_module))
     core = {
         "CompilationUnit": _program.CompilationUnit,

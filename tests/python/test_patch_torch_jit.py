@@ -411,3 +411,84 @@ def test_throughput_benchmark():
         bench.add_input(torch.ones(3), 1)
         assert torch.equal(bench.run_once(torch.ones(3), n=2), torch.full((3,), 4.0))
         assert bench.benchmark(num_calling_threads=2, num_warmup_iters=2, num_iters=8).num_iters == 8
+
+
+class Nested(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU())
+        self.b = torch.nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.b(self.a(x)).softmax(-1)
+
+
+def scopes(graph):
+    return [(node.kind(), node.scopeName()) for node in graph.nodes() if node.kind().startswith("aten::")]
+
+
+def test_scopes_of_a_trace():
+    """What torch.utils.tensorboard shows of a traced module is by these names."""
+    found = []
+    for _ in range(2):
+        traced = torch.jit.trace(Nested(), torch.ones(2, 3))
+        graph = traced.graph
+        torch._C._jit_pass_inline(graph)
+        found.append((scopes(traced.inlined_graph), scopes(graph), traced._name, traced.a._name))
+        if len(found) == 1:
+            patch = cresset.patch_torch_jit()
+    patch.undo()
+    assert found[0] == found[1]
+
+
+def test_scopes_that_hooks_push():
+    """fvcore names the modules that operators stand in so."""
+
+    def graph_with_scopes():
+        model = Nested()
+        for name, module in model.named_modules():
+
+            def push(module, inputs, name=name):
+                state = torch._C._get_tracing_state()
+                if state:
+                    state.push_scope(name)
+
+            def pop(module, inputs, outputs):
+                state = torch._C._get_tracing_state()
+                if state:
+                    state.pop_scope()
+
+            module.register_forward_pre_hook(push)
+            module.register_forward_hook(pop)
+        graph, _ = torch.jit._get_trace_graph(model, torch.ones(2, 3))
+        model(torch.ones(2, 3))
+        return [(kind, name.rpartition("/")[2]) for kind, name in scopes(graph)]
+
+    expected = graph_with_scopes()
+    with cresset.patch_torch_jit():
+        assert (
+            graph_with_scopes()
+            == expected
+            == [
+                ("aten::linear", "a.0"),
+                ("aten::relu", "a.1"),
+                ("aten::linear", "b"),
+                ("aten::softmax", ""),
+            ]
+        )
+
+
+def test_names_that_were_forgotten_stay_the_new_program_s():
+    with cresset.patch_torch_jit():
+        for _ in range(3):
+            scripted = torch.jit.script(Nested().eval())
+            torch._C._jit_clear_class_registry()
+            again = torch.jit.script(Nested().eval())
+            del scripted  # its program's names are another's by now
+            for module in (
+                again,
+                torch.jit.freeze(again),
+                torch.jit.script(Nested()),
+                torch.jit.trace(Nested(), torch.ones(2, 3)),
+            ):
+                assert module(torch.ones(2, 3)).shape == (2, 2)

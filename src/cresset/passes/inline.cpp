@@ -63,11 +63,21 @@ Node* insertCopies(
   return first;
 }
 
+/// The module whose method is called, as torch.jit names scopes: "__module.layers.0".
+std::string scopeOf(const Node& call) {
+  if (call.kind() != prim::CallMethod) return "";
+  std::string path;
+  const Value* object = call.input(0);
+  for (; object->node()->kind() == prim::GetAttr; object = object->node()->input(0))
+    path = "." + object->node()->s(attr::name) + path;
+  return path.empty() ? "" : "__module" + path;
+}
+
 /// Puts a copy of the callee's nodes before `call` and replaces the call's output. Returns the first node that was
 /// inserted, or the node after the call if there was none.
 Node* inlineCall(Node* call, Function& callee, const Graph& body) {
   const InlinedCallPtr chain = std::make_shared<InlinedCall>(
-      InlinedCall{call->inlinedCall(), callee.qualname().qualifiedName(), call->sourceRange()});
+      InlinedCall{call->inlinedCall(), callee.qualname().qualifiedName(), call->sourceRange(), scopeOf(*call)});
   std::unordered_map<const Value*, Value*> copies;
   const size_t first_argument = call->kind() == prim::CallFunction ? 1 : 0;
   for (size_t i = 0; i < body.inputs().size(); ++i) copies[body.inputs()[i]] = call->input(first_argument + i);

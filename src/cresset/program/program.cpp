@@ -78,9 +78,14 @@ Program::~Program() {
   }
   if (family_) {
     std::lock_guard lock(family_->mutex);
-    for (const auto& [name, function] : function_index_) family_->names.erase(name);
+    // A name may have been forgotten, and be another's by now.
+    const auto release = [this](const c10::QualifiedName& name) {
+      if (auto it = family_->names.find(name); it != family_->names.end() && it->second == this)
+        family_->names.erase(it);
+    };
+    for (const auto& [name, function] : function_index_) release(name);
     for (const auto& [name, type] : type_index_) {
-      family_->names.erase(name);
+      release(name);
       family_->types.erase(type.get());
     }
   }
@@ -120,7 +125,7 @@ void Program::takeName(const c10::QualifiedName& name) {
   const char* what = function_index_.contains(name) ? "a function" : type_index_.contains(name) ? "a type" : nullptr;
   if (!what && family_) {
     std::lock_guard lock(family_->mutex);
-    if (!family_->names.insert(name).second) what = "a function or a type";
+    if (!family_->names.emplace(name, this).second) what = "a function or a type";
   }
   if (what) {
     throw UserError(

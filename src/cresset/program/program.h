@@ -116,8 +116,8 @@ class Function final : public torch::jit::Function {
 /// so that their types and functions can stand in one archive or message.
 struct ProgramFamily {
   std::recursive_mutex definition_mutex;
-  std::mutex mutex;  // of what follows; taken after that of a program
-  std::unordered_set<c10::QualifiedName> names;
+  std::mutex mutex;                                                    // of what follows; taken after that of a program
+  std::unordered_map<c10::QualifiedName, const Program*> names;        // and who has them
   std::unordered_map<const c10::Type*, std::weak_ptr<Program>> types;  // of those that live
   size_t next_mangle = 0;
 };

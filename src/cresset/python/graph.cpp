@@ -187,8 +187,15 @@ py::object neighbour(const NodeHandle& self, Node* other) {
 void bindReading(NodeClass& node) {
   node.def("kind", [](const NodeHandle& self) { return std::string(self->kind().toQualString()); })
       .def(
-          "scopeName", [](const NodeHandle&) { return ""; },
-          "\"\": a trace of a module calls the methods of its submodules, so that no node is of another scope.")
+          "scopeName",
+          [](const NodeHandle& self) {
+            std::string name;
+            for (const InlinedCall* call = self->inlinedCall().get(); call; call = call->caller.get()) {
+              if (!call->scope.empty()) name = name.empty() ? call->scope : call->scope + "/" + name;
+            }
+            return name;
+          },
+          "The modules, from the outermost in, whose methods were inlined here: \"__module.a/__module.a.0\".")
       .def(
           "matches",
           [](const NodeHandle& self, const py::object& schema) {

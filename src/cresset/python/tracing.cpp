@@ -320,6 +320,8 @@ void bindTracing(py::module_& module) {
       .def("graph", &PythonTrace::graph)
       .def("declare", &PythonTrace::declare);
   module.def("_tracing", [] { return tracing(); });
+  module.def("_trace_push_scope", [](std::string name) { current().pushUserScope(std::move(name)); });
+  module.def("_trace_pop_scope", [] { current().popUserScope(); });
   bindLists(module);
   // What follows returns None for tensors that are no part of the trace: their sizes are constants.
   module.def("_trace_sizes", [](py::handle tensor) -> py::object {

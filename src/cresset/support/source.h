@@ -82,6 +82,9 @@ struct InlinedCall {
   mutable std::shared_ptr<const InlinedCall> caller;
   std::string function;  // name of the function whose body was inlined
   SourceRange call_site;
+  /// Of a method, its module by the names of attributes ("__module.layers.0"), or what a tracer's user named it; "" if
+  /// there is none.
+  std::string scope;
 
   ~InlinedCall();
 };

@@ -152,6 +152,7 @@ class Recorder::OperatorRecord {
     const auto& schema = op_->schema();
     rereadCopiedContents();
     graph_.insertNode(node_);
+    if (!recorder_.user_scopes_.empty()) node_->setInlinedCall(recorder_.user_scopes_.back());
     for (size_t i = 0; i < arguments_.size(); ++i) {
       if (isWritten(schema.arguments()[i])) noteWrites(arguments_[i]);
     }

@@ -70,6 +70,16 @@ void Recorder::warn(const std::string& message, bool in_backward) const {
   if (environment_.warn) environment_.warn(message, in_backward);
 }
 
+void Recorder::pushUserScope(std::string name) {
+  InlinedCallPtr outer = user_scopes_.empty() ? nullptr : user_scopes_.back();
+  user_scopes_.push_back(std::make_shared<InlinedCall>(InlinedCall{std::move(outer), name, location(), name}));
+}
+
+void Recorder::popUserScope() {
+  if (user_scopes_.empty()) throw UserError("no scope is open that could be popped");
+  user_scopes_.pop_back();
+}
+
 Value* Recorder::insert(Symbol kind, std::span<Value* const> inputs, const TypePtr& type) {
   Node* node = graph_->insertNode(graph_->create(kind, inputs));
   return node->output()->setType(type);

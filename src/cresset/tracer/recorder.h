@@ -110,6 +110,10 @@ class Recorder final : public OperatorClient {
   /// The trace that this thread records into; null if it records nothing.
   static Recorder* current();
 
+  /// Operators that are recorded until the scope is popped are said to stand in it.
+  void pushUserScope(std::string name);
+  void popUserScope();
+
   Graph& graph() { return *graph_; }
   const std::shared_ptr<Graph>& graphPtr() const { return graph_; }
   /// Never given twice in a process.
@@ -338,8 +342,9 @@ class Recorder final : public OperatorClient {
   std::unordered_map<const void*, std::vector<at::Tensor>> storages_;             // by StorageImpl, latest last
   std::unordered_map<const void*, std::pair<IValue, AttributePath>> attributes_;  // by TensorImpl or Object
   std::unordered_map<const void*, std::pair<IValue, Value*>> objects_;            // that operators have returned
-  std::unordered_set<const void*> uninitialized_;                                 // StorageImpls never written to
-  std::unordered_map<const void*, Literal> literals_;                             // by StorageImpl
+  std::vector<InlinedCallPtr> user_scopes_;            // each has those before it as its callers
+  std::unordered_set<const void*> uninitialized_;      // StorageImpls never written to
+  std::unordered_map<const void*, Literal> literals_;  // by StorageImpl
   std::unordered_map<const torch::autograd::Node*, Gradient> gradients_;
   std::unordered_set<const void*> constants_;  // StorageImpls of tensors that are constants of the forward pass
   std::vector<TransformedCall> transforms_;    // calls that a transform sees now
