@@ -1,13 +1,14 @@
 """Rows of torch_jit_behaviours.py: calls that others take part in (subclasses of tensors, torch.fx, profilers), variables
 that a jump leaves behind."""
 
+import collections
 import io
 from typing import Optional
 
 import torch
 import torch.fx
 from torch import nn
-from torch_jit_behaviours import X, row
+from torch_jit_behaviours import X, row, seen_by_annotations
 
 
 class Logged(torch.Tensor):
@@ -102,6 +103,18 @@ def break_leaves_a_type_behind(J):
 
     compiled = J.script(f)
     return compiled([1]), compiled([3]), compiled([3, 9, 4]), compiled([])
+
+
+@row("script")
+def namedtuple_without_types_with_defaults(J):
+    pair = seen_by_annotations(collections.namedtuple("Pair", ["x", "y"], defaults=(1, 2)))  # noqa: PYI024
+
+    def f(p: pair):
+        return pair(p.x + 1, p.y)
+
+    compiled = J.script(f)
+    result = compiled(pair(X, X))
+    return result.x, result.y, type(result).__name__
 
 
 @row("trace")

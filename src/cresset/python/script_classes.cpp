@@ -109,6 +109,11 @@ TypePtr namedTupleType(py::handle cls, const SourceRange& range) {
     types.push_back(annotated ? requireTypeOfAnnotation(annotation, range, names) : inferredTensorType());
     if (field_defaults && field_defaults.contains(field)) {
       py::object value = field_defaults[field];
+      if (!annotated && !THPVariable_Check(value.ptr())) {
+        // namedtuple("P", ["x"], defaults=(1,)): scripts take x for a tensor, which has no such default.
+        defaults.clear();
+        continue;
+      }
       try {
         defaults.push_back(toIValue(value.ptr(), types.back()));
       } catch (const CastError& error) {
