@@ -114,8 +114,10 @@ class FactPropagator {
       for (size_t i = 0; i < count; ++i) values_.set(body->inputs()[i + 1], carried[i]);
       visit(body);
       bool changed = false;
-      std::vector<Fact> found(count);
-      for (size_t i = 0; i < count; ++i) found[i] = Fact::common(carried[i], carriedFact(body->outputs()[i + 1]));
+      std::vector<Fact> found;
+      found.reserve(count);
+      for (size_t i = 0; i < count; ++i)
+        found.push_back(Fact::common(carried[i], carriedFact(body->outputs()[i + 1])));
       // Layouts change in one visit, and after that no more: the other facts shall not have to wait for them.
       bool layouts_stay = true;
       for (size_t i = 0; i < count; ++i) layouts_stay &= found[i].contiguity == carried[i].contiguity;

@@ -10,6 +10,7 @@
 #include "cresset/analysis/fact_rule.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/without_autocast.h"
 

@@ -164,21 +164,25 @@ const OperatorKernels* OperatorKernels::of(const Operator& op) {
   return entry->second.get();
 }
 
-std::vector<const Choice*> OperatorKernels::form(size_t form) const {
-  std::vector<const Choice*> chosen;
+void OperatorKernels::form(size_t form, Form& chosen) const {
   for (const Choices& choices : choices_) {
     chosen.push_back(&choices[form % choices.size()]);
     form /= choices.size();
   }
+}
+
+OperatorKernels::Form OperatorKernels::form(size_t form) const {
+  Form chosen;
+  this->form(form, chosen);
   return chosen;
 }
 
-std::optional<size_t> OperatorKernels::formOf(std::span<const c10::IValue> arguments) const {
+std::optional<size_t> OperatorKernels::formOf(std::span<const c10::IValue* const> arguments) const {
   if (arguments.size() != choices_.size()) return std::nullopt;
   size_t form = 0, factor = 1;
   for (size_t i = 0; i < choices_.size(); ++i) {
     const auto found = std::find_if(
-        choices_[i].begin(), choices_[i].end(), [&](const Choice& choice) { return accepts(choice, arguments[i]); });
+        choices_[i].begin(), choices_[i].end(), [&](const Choice& choice) { return accepts(choice, *arguments[i]); });
     if (found == choices_[i].end()) return std::nullopt;
     form += factor * static_cast<size_t>(found - choices_[i].begin());
     factor *= choices_[i].size();

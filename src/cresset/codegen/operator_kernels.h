@@ -6,6 +6,8 @@
 // number that the body asks for. It is a loop over one dimension.
 #pragma once
 
+#include <c10/util/SmallVector.h>
+
 #include <array>
 #include <atomic>
 #include <memory>
@@ -41,9 +43,11 @@ class OperatorKernels {
   const Operator& op() const { return op_; }
   size_t numForms() const { return num_forms_; }
   /// Per argument.
-  std::vector<const Choice*> form(size_t form) const;
+  using Form = c10::SmallVector<const Choice*, 6>;
+  Form form(size_t form) const;
+  void form(size_t form, Form& chosen) const;
   /// Of a call; nothing if it has none: an argument that no kernel takes.
-  std::optional<size_t> formOf(std::span<const c10::IValue> arguments) const;
+  std::optional<size_t> formOf(std::span<const c10::IValue* const> arguments) const;
 
   /// Whether there are kernels with other bits than eager PyTorch's for the form.
   bool hasOwnBits(size_t form, at::ScalarType dtype) const;

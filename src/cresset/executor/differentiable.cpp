@@ -146,8 +146,10 @@ class Region : public CompiledSubgraph, public std::enable_shared_from_this<Regi
     const std::shared_ptr<Graph> runnable = checked || fuses ? forward_->copy() : forward_;
     if (checked) insertFactChecks(*runnable, /*with_requires_grad=*/false);
     if (fuses) fuse(*runnable);
+    const InnerViews inner_views = innerViews(*runnable, /*records_gradients=*/false);
     code_ = emitCode(
-        *runnable, "<differentiable region>", program_->weak_from_this(), {.compile_subgraph = compileSubgraph});
+        *runnable, "<differentiable region>", program_->weak_from_this(),
+        {.compile_subgraph = compileSubgraph, .inner_views = &inner_views});
   }
 
   void call(std::vector<c10::IValue>& stack, size_t num_inputs) const override;

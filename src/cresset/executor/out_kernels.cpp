@@ -3,8 +3,12 @@
 // order.
 #include "cresset/executor/out_kernels.h"
 
+#include <ATen/EmptyTensor.h>
+#include <ATen/ScalarOps.h>
+#include <ATen/TensorUtils.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_softmax_cpu_dispatch.h>
+#include <ATen/ops/_stack_cpu_dispatch.h>
 #include <ATen/ops/add_cpu_dispatch.h>
 #include <ATen/ops/addmm_cpu_dispatch.h>
 #include <ATen/ops/bmm_cpu_dispatch.h>
@@ -17,6 +21,8 @@
 #include <ATen/ops/sigmoid_cpu_dispatch.h>
 #include <ATen/ops/sub_cpu_dispatch.h>
 #include <ATen/ops/tanh_cpu_dispatch.h>
+
+#include <array>
 
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_rows.h"
@@ -54,6 +60,46 @@ constexpr OutKernel mul = binary<at::cpu::mul_out>, div = binary<at::cpu::div_ou
 constexpr OutKernel mm = binary<at::cpu::mm_out>, bmm = binary<at::cpu::bmm_out>;
 constexpr OutKernel add = scaled<at::cpu::add_out>, sub = scaled<at::cpu::sub_out>;
 
+template <class T>
+at::Tensor numberOf(const at::Scalar& number) {
+  at::Tensor made = at::detail::empty_cpu({}, c10::CppTypeToScalarType<T>::value, false);
+  *made.mutable_data_ptr<T>() =
+      number.isFloatingPoint() ? static_cast<T>(number.toDouble()) : static_cast<T>(number.toLong());
+  return made;
+}
+
+/// A number beside the first argument, as operators take it for a tensor. Of that argument's dtype where that is the
+/// result's and a kernel reads the number in it; else one that does not decide the result's dtype.
+at::Tensor number(const OutArguments& arguments, size_t i) {
+  const at::Scalar number = arguments.input(i).toScalar();
+  const at::ScalarType dtype = tensor(arguments, 0).scalar_type();
+  const bool is_real = number.isFloatingPoint() || number.isIntegral(/*includeBool=*/false);
+  if (is_real && dtype == at::kFloat) return numberOf<float>(number);
+  if (is_real && dtype == at::kDouble) return numberOf<double>(number);
+  return at::native::wrapped_scalar_tensor(number);
+}
+
+template <at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&)>
+bool byNumber(const OutArguments& arguments) {
+  kernel(arguments.output(0), tensor(arguments, 0), number(arguments, 1));
+  return true;
+}
+
+template <at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Scalar&)>
+bool scaledNumber(const OutArguments& arguments) {
+  kernel(arguments.output(0), tensor(arguments, 0), number(arguments, 1), arguments.input(2).toScalar());
+  return true;
+}
+
+constexpr OutKernel mul_number = byNumber<at::cpu::mul_out>, div_number = byNumber<at::cpu::div_out>;
+constexpr OutKernel add_number = scaledNumber<at::cpu::add_out>, sub_number = scaledNumber<at::cpu::sub_out>;
+
+bool rsub_number(const OutArguments& arguments) {
+  at::cpu::sub_out(
+      arguments.output(0), number(arguments, 1), tensor(arguments, 0), arguments.input(2).toScalar());
+  return true;
+}
+
 bool relu(const OutArguments& arguments) {
   if (tensor(arguments, 0).scalar_type() == at::kBool) return false;  // it raises
   at::cpu::clamp_min_out(arguments.output(0), tensor(arguments, 0), 0);
@@ -67,10 +113,32 @@ bool addmm(const OutArguments& arguments) {
   return true;
 }
 
+/// The dimensions before the last two as one; undefined if no view does it.
+at::Tensor batchOf(const at::Tensor& matrices) {
+  if (matrices.dim() == 3) return matrices;
+  int64_t count = 1;
+  for (int64_t i = 0; i < matrices.dim() - 2; ++i) count *= matrices.size(i);
+  const std::array<int64_t, 3> sizes = {count, matrices.size(-2), matrices.size(-1)};
+  const auto strides = at::detail::computeStride(matrices.sizes(), matrices.strides(), c10::DimVector(sizes));
+  return strides ? matrices.as_strided(sizes, *strides) : at::Tensor();
+}
+
 bool matmul(const OutArguments& arguments) {
   const at::Tensor &a = tensor(arguments, 0), &b = tensor(arguments, 1);
-  if (a.dim() != 2 || b.dim() != 2) return false;
-  at::cpu::mm_out(arguments.output(0), a, b);
+  if (a.dim() != b.dim() || a.dim() < 2) return false;
+  if (a.dim() == 2) {
+    at::cpu::mm_out(arguments.output(0), a, b);
+    return true;
+  }
+  std::vector<int64_t> sizes(a.sizes().begin(), a.sizes().end());
+  sizes.back() = b.size(-1);
+  if (a.sizes().slice(0, sizes.size() - 2) != b.sizes().slice(0, sizes.size() - 2)) return false;
+  const at::Tensor first = batchOf(a), second = batchOf(b);
+  if (!first.defined() || !second.defined()) return false;
+  at::Tensor& result = arguments.output(0);
+  result.resize_(sizes);
+  at::Tensor products = batchOf(result);
+  at::cpu::bmm_out(products, first, second);
   return true;
 }
 
@@ -123,6 +191,18 @@ bool embedding(const OutArguments& arguments) {
 
 bool cat(const OutArguments& arguments) {
   at::cpu::cat_out(arguments.output(0), arguments.input(0).toTensorVector(), arguments.input(1).toInt());
+  return true;
+}
+
+/// Of tensors of one dtype and the same sizes; others are joined by cat, or refused.
+bool stack(const OutArguments& arguments) {
+  const auto tensors = arguments.input(0).toTensorVector();
+  for (const at::Tensor& each : tensors) {
+    if (each.sizes() != tensors[0].sizes() || each.scalar_type() != tensors[0].scalar_type()) return false;
+  }
+  const int64_t dim = arguments.input(1).toInt();
+  if (tensors.empty() || dim < -tensors[0].dim() - 1 || dim > tensors[0].dim()) return false;
+  at::cpu::_stack_out(arguments.output(0), tensors, dim < 0 ? dim + tensors[0].dim() + 1 : dim);
   return true;
 }
 

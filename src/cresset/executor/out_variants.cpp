@@ -49,24 +49,35 @@ bool callOperator(const Operator& op, const OutArguments& arguments, Stack& stac
   return false;
 }
 
+/// A kernel of Cresset's for a single operator.
+class OutOperatorCall final : public OutVariant {
+ public:
+  explicit OutOperatorCall(const OperatorCall& by_kernel) : by_kernel_(by_kernel) {}
+
+  bool call(const OutArguments& arguments, Stack& stack) const override {
+    if (by_kernel_.computeInto(arguments.inputs(), arguments.rawOutput(0))) return true;
+    for (const c10::IValue* input : arguments.inputs()) stack.push_back(*input);
+    by_kernel_.call(stack, arguments.numInputs());
+    return false;
+  }
+
+ private:
+  const OperatorCall& by_kernel_;
+};
+
 /// The overload with `out`, called through the dispatcher's boxed kernel for the CPU. Autograd's kernels are passed by:
 /// what is written to belongs to the run alone.
 class OutOverload final : public OutVariant {
  public:
-  OutOverload(const Operator& op, const Operator& out, const OperatorCall* by_kernel)
-      : op_(op), out_(out), by_kernel_(by_kernel) {}
+  OutOverload(const Operator& op, const Operator& out) : op_(op), out_(out) {}
 
   bool call(const OutArguments& arguments, Stack& stack) const override {
     const c10::OperatorHandle* handle = out_.handle();
     if (!handle || !arePlain(arguments)) return callOperator(op_, arguments, stack);
     for (size_t i = 0; i < arguments.numInputs(); ++i) stack.push_back(arguments.input(i));
     for (size_t i = 0; i < arguments.numOutputs(); ++i) stack.emplace_back(arguments.output(i));
-    if (by_kernel_) {
-      by_kernel_->call(stack, stack.size());
-    } else {
-      const at::AutoDispatchBelowADInplaceOrView below;
-      handle->redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
-    }
+    const at::AutoDispatchBelowADInplaceOrView below;
+    handle->redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
     stack.clear();
     return true;
   }
@@ -74,7 +85,6 @@ class OutOverload final : public OutVariant {
  private:
   const Operator& op_;
   const Operator& out_;
-  const OperatorCall* by_kernel_;  // null if ATen computes it
 };
 
 /// A function of the table or of a library.
@@ -190,14 +200,11 @@ std::shared_ptr<const OutVariant> outVariantOf(const Node& node) {
   if (OutFunction function = registered(*op); function && givesNewTensors(*op))
     return std::make_shared<OutFunctionCall>(*op, std::move(function));
   // With numerics=default some operators have bits of their own, wherever they are called.
-  const bool has_own_bits = OperatorCall::of(*op, node) != nullptr;
-  if (const OutKernel kernel = has_own_bits ? nullptr : outKernelOf(*op))
-    return std::make_shared<OutKernelCall>(*op, kernel);
+  if (const OperatorCall* by_kernel = OperatorCall::of(*op, node))
+    return givesNewTensors(*op) ? std::make_shared<OutOperatorCall>(*by_kernel) : nullptr;
+  if (const OutKernel kernel = outKernelOf(*op)) return std::make_shared<OutKernelCall>(*op, kernel);
   const Operator* out = outOverloadOf(*op);
-  if (!out) return nullptr;
-  const OperatorCall* by_kernel = has_own_bits ? OperatorCall::of(*out, node) : nullptr;
-  if (has_own_bits && !by_kernel) return nullptr;
-  return std::make_shared<OutOverload>(*op, *out, by_kernel);
+  return out ? std::make_shared<OutOverload>(*op, *out) : nullptr;
 }
 
 }  // namespace cresset

@@ -415,11 +415,14 @@ void forgetTypes(Block* block) {
 }
 
 std::shared_ptr<const Code> emitPlan(const Plan& plan, Graph& graph, const Function& function) {
+  // A plan with memory of its own runs without gradients.
+  const InnerViews inner_views = innerViews(graph, /*records_gradients=*/!plan.memory);
   return emitCode(
       graph, function.name(), function.program().weak_from_this(),
       {.sites = plan.sites,
        .compile_subgraph = compileSubgraph,
-       .out_sites = plan.memory ? &plan.memory->sites : nullptr});
+       .out_sites = plan.memory ? &plan.memory->sites : nullptr,
+       .inner_views = &inner_views});
 }
 
 /// Emits a copy of the graph with assertions, so that people who read the plan's graph don't meet them.

@@ -1,6 +1,7 @@
 // Runs: their start and end, frames of calls, calls that leave the interpreter, forks.
 #include <ATen/core/class_type.h>
 #include <ATen/core/function.h>
+#include <c10/util/SmallVector.h>
 
 #include <new>
 #include <utility>
@@ -175,6 +176,30 @@ void Run::callSubgraph(const Instruction& instruction) {
   code.subgraphs[instruction.b]->call(stack_, instruction.c);
   timed.end();
   popResults(operands, instruction.n);
+}
+
+void Run::callView(const Instruction& instruction) {
+  if (profile_ || meter_) [[unlikely]]
+    return callOperator(instruction);
+  const Code& code = *frames_.back().code;
+  const uint32_t* operands = code.pool.data() + instruction.a;
+  c10::IValue* regs = registers_.data() + frames_.back().base;
+  c10::SmallVector<const c10::IValue*, 8> inputs;
+  for (uint32_t i = 1; i <= instruction.c; ++i) {
+    const uint32_t index = operands[i] & kIndexMask;
+    inputs.push_back(operands[i] & kConstantBit ? &code.constants[index] : &regs[index]);
+  }
+  const OperationTimes::Operation timed(times_, code, instruction);
+  c10::IValue view;
+  if (code.views[instruction.b](inputs, view)) {
+    timed.end();
+    if (operands[0] != kNoRegister) new (&regs[operands[0]]) c10::IValue(std::move(view));
+    return;
+  }
+  pushOperands(operands + 1, instruction.c);
+  code.operators[instruction.b]->call(stack_, instruction.c);
+  timed.end();
+  popResults(operands, 1);
 }
 
 c10::IValue Run::take(uint32_t operand) {

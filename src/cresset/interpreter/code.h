@@ -17,10 +17,12 @@
 #include <string>
 #include <vector>
 
+#include "cresset/analysis/inner_views.h"
 #include "cresset/interpreter/compiled_subgraph.h"
 #include "cresset/interpreter/hot_loops.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/interpreter/out_variant.h"
+#include "cresset/interpreter/strided_views.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -149,6 +151,7 @@ class Code {
   std::vector<c10::IValue> constants;
   std::vector<const Operator*> operators;
   std::vector<const OperatorCall*> operator_calls;  // the same, of those that CallChecked calls by kernels; else null
+  std::vector<StridedView> views;                   // the same, of those that CallView calls; else null
   std::vector<std::unique_ptr<FunctionSite>> functions;
   std::vector<std::unique_ptr<MethodSite>> methods;
   std::vector<c10::TypePtr> types;
@@ -184,6 +187,8 @@ struct EmitOptions {
   SubgraphCompiler compile_subgraph = nullptr;
   /// Nodes that compute into the memory of the run; null if none does.
   const OutSites* out_sites = nullptr;
+  /// Nodes whose results are views that autograd need not know; null if none is (analysis/inner_views.h).
+  const InnerViews* inner_views = nullptr;
 };
 /// As emitCode; `program` owns the functions that the graph calls.
 std::shared_ptr<const Code> emitCode(

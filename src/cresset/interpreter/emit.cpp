@@ -78,11 +78,12 @@ void checkFitsCount(size_t count, const Node& node) {
 
 }  // namespace
 
-Emitter::Emitter(Graph& graph, Code& code, SubgraphCompiler compile_subgraph, const OutSites* out_sites)
+Emitter::Emitter(Graph& graph, Code& code, const EmitOptions& options)
     : graph_(graph),
       code_(code),
-      compile_subgraph_(compile_subgraph),
-      out_sites_(out_sites),
+      compile_subgraph_(options.compile_subgraph),
+      out_sites_(options.out_sites),
+      inner_views_(options.inner_views),
       live_(graph),
       registers_(graph.numValues()),
       constant_of_(graph.numValues(), kNoRegister),
@@ -386,6 +387,12 @@ bool Emitter::emitOut(const Liveness::NodeInfo& info, const std::shared_ptr<cons
   OutSite site = found->second;
   if (variant) site.variant = variant;
   if (!site.variant) return false;
+  emitBorrowingPool(Op::CallOut, info, code_.out_sites.size());
+  code_.out_sites.push_back(std::move(site));
+  return true;
+}
+
+void Emitter::emitBorrowingPool(Op op, const Liveness::NodeInfo& info, size_t b) {
   const Node& node = *info.node;
   const auto outputs = node.outputs();
   checkFitsCount(outputs.size(), node);
@@ -394,11 +401,9 @@ bool Emitter::emitOut(const Liveness::NodeInfo& info, const std::shared_ptr<cons
   for (const Value* input : node.inputs()) code_.pool.push_back(borrowed(input));
   const std::vector<uint32_t> owning = releaseScalars(info);
   for (size_t i = 0; i < outputs.size(); ++i) code_.pool[start + i] = defineOutput(outputs[i]);
-  add(Op::CallOut, start, static_cast<uint32_t>(code_.out_sites.size()), static_cast<uint32_t>(node.inputs().size()),
+  add(op, start, static_cast<uint32_t>(b), static_cast<uint32_t>(node.inputs().size()),
       static_cast<uint16_t>(outputs.size()));
-  code_.out_sites.push_back(std::move(site));
   for (uint32_t variable : owning) drop(variable);
-  return true;
 }
 
 void Emitter::emitOperator(const Liveness::NodeInfo& info) {
@@ -409,6 +414,10 @@ void Emitter::emitOperator(const Liveness::NodeInfo& info) {
   if (instruction != Op::Count && emitInstruction(info, instruction)) return;
   if (node.kind() == prim::awaitable) return emitAwaitable(info);
   const uint32_t index = operatorIndex(op);
+  if (const StridedView view = inner_views_ && inner_views_->contains(&node) ? stridedViewOf(*op) : nullptr) {
+    code_.views[index] = view;
+    return emitBorrowingPool(Op::CallView, info, index);
+  }
   const OperatorCall* by_kernel = OperatorCall::of(*op, node);
   if (by_kernel) code_.operator_calls[index] = by_kernel;
   const auto isCast = [&](c10::DeviceType device) { return op->autocast(device) != Autocast::None; };
@@ -426,6 +435,7 @@ uint32_t Emitter::operatorIndex(const Operator* op) {
   if (is_new) {
     code_.operators.push_back(op);
     code_.operator_calls.push_back(nullptr);
+    code_.views.push_back(nullptr);
   }
   return it->second;
 }
@@ -629,7 +639,7 @@ std::shared_ptr<const Code> emitCode(
     code->serial_forks = owner->rules().policy != nullptr;
   }
   code->program = std::move(program);
-  Emitter(graph, *code, options.compile_subgraph, options.out_sites).run();
+  Emitter(graph, *code, options).run();
   return code;
 }
 

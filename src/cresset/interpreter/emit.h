@@ -15,7 +15,7 @@ namespace cresset {
 
 class Emitter {
  public:
-  Emitter(Graph& graph, Code& code, SubgraphCompiler compile_subgraph, const OutSites* out_sites);
+  Emitter(Graph& graph, Code& code, const EmitOptions& options);
   void run();
 
  private:
@@ -30,6 +30,8 @@ class Emitter {
   void emitOperator(const Liveness::NodeInfo& info);
   /// Whether the node computes into the run's memory: by `variant`, or what its site says.
   bool emitOut(const Liveness::NodeInfo& info, const std::shared_ptr<const OutVariant>& variant);
+  /// An instruction that borrows all operands of the node.
+  void emitBorrowingPool(Op op, const Liveness::NodeInfo& info, size_t b);
   void emitScalar(const Liveness::NodeInfo& info, Op op);
   void emitUpdate(const Liveness::NodeInfo& info, Op op);
   uint32_t functionSite(torch::jit::Function* function);
@@ -90,7 +92,8 @@ class Emitter {
   Graph& graph_;
   Code& code_;
   SubgraphCompiler compile_subgraph_;
-  const OutSites* out_sites_;  // null if there are none
+  const OutSites* out_sites_;      // null if there are none
+  const InnerViews* inner_views_;  // null if there are none
   Liveness live_;
   Registers registers_;
   std::vector<uint32_t> constant_of_;  // per variable

@@ -6,6 +6,7 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
@@ -36,13 +37,6 @@ using codegen::StridedLayout;
 thread_local bool without_kernels = false;
 std::atomic<size_t> num_calls{0};
 
-/// Whether the thread calls operators and nothing else happens to the calls: no trace, dispatch mode or functorch.
-bool callsReachKernels() {
-  static constexpr auto kUsual =
-      c10::DispatchKeySet({c10::DispatchKey::BackendSelect, c10::DispatchKey::ADInplaceOrView});
-  return (c10::impl::tls_local_dispatch_key_set().included_ - kUsual).empty();
-}
-
 bool isWanted() {
   return options::kernels() != KernelMode::Off && !without_kernels && !wantsExactNumerics() && callsReachKernels();
 }
@@ -63,7 +57,7 @@ at::Tensor cast(const at::Tensor& tensor, at::ScalarType dtype) {
 /// What a kernel is called with.
 struct Launch {
   codegen::KernelFunction next, any;
-  std::vector<void*> buffers;
+  c10::SmallVector<void*, 4> buffers;
   c10::SmallVector<uint64_t, 4> numbers;
 };
 
@@ -114,7 +108,7 @@ void runRows(const Launch& launch, const codegen::LoopNest& nest) {
   }
   const codegen::KernelFunction function = follows ? launch.next : launch.any;
   const auto part = [&](int64_t first_row, int64_t end_row, int64_t begin, int64_t end) {
-    std::vector<void*> buffers = launch.buffers;
+    std::vector<void*> buffers(launch.buffers.begin(), launch.buffers.end());
     for (int64_t row = first_row; row < end_row; ++row) {
       for (size_t i = 0; i < num_buffers; ++i) {
         auto* address = static_cast<char*>(launch.buffers[i]);
@@ -138,11 +132,21 @@ void runRows(const Launch& launch, const codegen::LoopNest& nest) {
   }
 }
 
+/// Gives a tensor other memory if its own is too small for its sizes.
+void giveMemory(const at::Tensor& tensor) {
+  const c10::Storage& storage = tensor.storage();
+  const size_t bytes = at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize());
+  if (storage.nbytes() >= bytes) return;
+  storage.set_data_ptr_noswap(c10::GetCPUAllocator()->allocate(bytes));
+  storage.set_nbytes(bytes);
+}
+
 }  // namespace
 
 /// A call that a kernel takes.
 struct OperatorCall::Prepared {
   at::ScalarType dtype = at::kFloat;
+  OperatorKernels::Form chosen;
   const OperatorKernels::Functions* functions = nullptr;
   c10::SmallVector<const at::Tensor*, 4> tensors;  // as they are given
   c10::SmallVector<size_t, 4> order;               // in which operands decide the result's layout
@@ -153,6 +157,8 @@ struct OperatorCall::Prepared {
 
   /// A new tensor, or the target; undefined if the sizes don't go together or the target has others.
   at::Tensor compute(const at::Tensor* target) const;
+  /// Into a tensor of the dtype, which gets the result's sizes; false if those of the operands don't go together.
+  bool computeInto(const at::Tensor& target) const;
 
  private:
   std::optional<StridedLayout> layout() const;
@@ -181,6 +187,19 @@ bool OperatorCall::Prepared::isRow() const {
       return false;
   }
   return true;
+}
+
+bool OperatorCall::Prepared::computeInto(const at::Tensor& target) const {
+  c10::TensorImpl& tensor = *target.unsafeGetTensorImpl();
+  if (isRow()) {
+    tensor.set_sizes_contiguous(operands[0].sizes());
+  } else if (const auto expected = layout()) {
+    tensor.set_sizes_and_strides(expected->sizes, expected->strides);
+  } else {
+    return false;
+  }
+  giveMemory(target);
+  return compute(&target).defined();
 }
 
 at::Tensor OperatorCall::Prepared::compute(const at::Tensor* target) const {
@@ -249,20 +268,21 @@ void OperatorCall::callAten(Stack& stack, size_t num_args) const {
   handle->callBoxed(stack);
 }
 
-std::optional<at::ScalarType> OperatorCall::dtypeOfResult(std::span<const c10::IValue> arguments) const {
+std::optional<at::ScalarType> OperatorCall::dtypeOfResult(Arguments arguments) const {
   const FactRule* rule = FactRule::of(kernels_.op());
   if (!rule) return std::nullopt;
   std::vector<Fact> facts;
-  for (const c10::IValue& argument : arguments)
+  for (const c10::IValue* argument : arguments)
     facts.push_back(
-        argument.isTensor() && argument.toTensor().defined() ? Fact::tensor(TensorFacts::of(argument.toTensor()))
-                                                             : Fact::of(argument));
+        argument->isTensor() && argument->toTensor().defined() ? Fact::tensor(TensorFacts::of(argument->toTensor()))
+                                                               : Fact::of(*argument));
   return rule->evaluate(kernels_.op(), facts)[0].dtype;
 }
 
 /// Whether ATen's operator does not raise for the dtypes.
-bool OperatorCall::takesDtypes(std::span<const c10::IValue> arguments) const {
-  std::vector<c10::IValue> samples(arguments.begin(), arguments.end());
+bool OperatorCall::takesDtypes(Arguments arguments) const {
+  std::vector<c10::IValue> samples;
+  for (const c10::IValue* argument : arguments) samples.push_back(*argument);
   for (c10::IValue& sample : samples) {
     if (sample.isTensor() && sample.toTensor().defined())
       sample = codegen::sampleTensor(static_cast<size_t>(sample.toTensor().dim()), sample.toTensor().scalar_type());
@@ -270,7 +290,7 @@ bool OperatorCall::takesDtypes(std::span<const c10::IValue> arguments) const {
   return codegen::objectionTo(kernels_.op(), samples).empty();
 }
 
-bool OperatorCall::prepare(std::span<const c10::IValue> arguments, Prepared& call) const {
+bool OperatorCall::prepare(Arguments arguments, Prepared& call) const {
   // What autocast makes of the call is another call.
   if (target_ == Target::New && op_.autocast(at::kCPU) != Autocast::None && at::autocast::is_autocast_enabled(at::kCPU))
     return false;
@@ -278,10 +298,10 @@ bool OperatorCall::prepare(std::span<const c10::IValue> arguments, Prepared& cal
   if (!form) return false;
   std::optional<at::ScalarType> dtype;
   bool is_mixed = false;
-  const auto chosen = kernels_.form(*form);
+  kernels_.form(*form, call.chosen);
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (chosen[i]->kind == ScalarArgument::Kind::Element) {
-      const at::Tensor& tensor = arguments[i].toTensor();
+    if (call.chosen[i]->kind == ScalarArgument::Kind::Element) {
+      const at::Tensor& tensor = arguments[i]->toTensor();
       if (!hasPlainMemory(tensor) || carriesTangent(tensor)) return false;
       call.is_recorded = call.is_recorded || isRecorded(tensor);
       is_mixed = is_mixed || tensor.scalar_type() != dtype.value_or(tensor.scalar_type());
@@ -289,8 +309,8 @@ bool OperatorCall::prepare(std::span<const c10::IValue> arguments, Prepared& cal
       call.tensors.push_back(&tensor);
       continue;
     }
-    if (chosen[i]->kind == ScalarArgument::Kind::Number)
-      call.numbers.push_back(std::bit_cast<uint64_t>(arguments[i].toScalar().toDouble()));
+    if (call.chosen[i]->kind == ScalarArgument::Kind::Number)
+      call.numbers.push_back(std::bit_cast<uint64_t>(arguments[i]->toScalar().toDouble()));
     const std::string& name = kernels_.op().schema().arguments()[i].name();
     call.rule.has_number = call.rule.has_number || name == "self" || name == "other";
   }
@@ -311,8 +331,8 @@ bool OperatorCall::prepare(std::span<const c10::IValue> arguments, Prepared& cal
     call.operands.push_back(given == *dtype ? *tensor : cast(*tensor, *dtype));
   }
   for (const size_t i : layout_order_) {
-    if (chosen[i]->kind != ScalarArgument::Kind::Element) continue;
-    const auto tensor = std::find(call.tensors.begin(), call.tensors.end(), &arguments[i].toTensor());
+    if (call.chosen[i]->kind != ScalarArgument::Kind::Element) continue;
+    const auto tensor = std::find(call.tensors.begin(), call.tensors.end(), &arguments[i]->toTensor());
     call.order.push_back(static_cast<size_t>(tensor - call.tensors.begin()));
   }
   call.rule.keeps_layout = kernels_.op().keepsLayout();
@@ -350,7 +370,9 @@ void OperatorCall::call(Stack& stack, size_t num_args) const {
   at::Tensor result;
   {
     Prepared call;
-    if (!prepare(std::span(stack).subspan(first, numOperands()), call)) return callAten(stack, num_args);
+    c10::SmallVector<const c10::IValue*, 6> arguments;
+    for (size_t i = 0; i < numOperands(); ++i) arguments.push_back(&stack[first + i]);
+    if (!prepare(arguments, call)) return callAten(stack, num_args);
     if (!call.is_recorded && callDirectly(stack, num_args, call)) return;
     result = call.compute(nullptr);
   }
@@ -361,6 +383,12 @@ void OperatorCall::call(Stack& stack, size_t num_args) const {
   if (!result.defined() || recorded.sizes() != result.sizes()) return;
   const at::AutoDispatchBelowADInplaceOrView below;
   recorded.copy_(result);
+}
+
+bool OperatorCall::computeInto(Arguments arguments, at::Tensor& result) const {
+  Prepared call;
+  return isWanted() && prepare(arguments, call) && !call.is_recorded && result.scalar_type() == call.dtype &&
+         call.computeInto(result);
 }
 
 size_t numOperatorKernelCalls() {

@@ -26,6 +26,13 @@ class OperatorCall {
   /// As op.call: by a kernel if one takes the arguments, else by ATen.
   void call(Stack& stack, size_t num_args) const;
 
+  /// They belong to the caller.
+  using Arguments = std::span<const c10::IValue* const>;
+  /// For operators that return a new tensor: computes into `result`, which gets the result's sizes, and other memory if
+  /// its own is too small. False if no kernel takes the arguments, or the result is of another dtype: nothing has
+  /// happened then.
+  bool computeInto(Arguments arguments, at::Tensor& result) const;
+
  private:
   enum class Target : uint8_t {
     New,    // the result is a new tensor
@@ -45,9 +52,9 @@ class OperatorCall {
   size_t numOperands() const { return op_.schema().arguments().size() - (target_ == Target::Out ? 1 : 0); }
 
   void callAten(Stack& stack, size_t num_args) const;
-  bool prepare(std::span<const c10::IValue> arguments, Prepared& call) const;
-  bool takesDtypes(std::span<const c10::IValue> arguments) const;
-  std::optional<at::ScalarType> dtypeOfResult(std::span<const c10::IValue> arguments) const;
+  bool prepare(Arguments arguments, Prepared& call) const;
+  bool takesDtypes(Arguments arguments) const;
+  std::optional<at::ScalarType> dtypeOfResult(Arguments arguments) const;
   bool callDirectly(Stack& stack, size_t num_args, Prepared& call) const;
 
   const Operator& op_;

@@ -24,6 +24,7 @@ class OutArguments {
   OutArguments(std::span<const c10::IValue* const> inputs, std::span<at::Tensor* const> outputs)
       : inputs_(inputs), outputs_(outputs) {}
 
+  std::span<const c10::IValue* const> inputs() const { return inputs_; }
   size_t numInputs() const { return inputs_.size(); }
   /// In the order of the operator's schema; defaults are filled in.
   const c10::IValue& input(size_t i) const { return *inputs_[i]; }

@@ -18,6 +18,13 @@ inline bool hasPlainMemory(const at::Tensor& tensor) {
   return kPlain.has_all(tensor.key_set());
 }
 
+/// Whether the thread calls operators and nothing else happens to the calls: no trace, dispatch mode or functorch.
+inline bool callsReachKernels() {
+  static constexpr auto kUsual =
+      c10::DispatchKeySet({c10::DispatchKey::BackendSelect, c10::DispatchKey::ADInplaceOrView});
+  return (c10::impl::tls_local_dispatch_key_set().included_ - kUsual).empty();
+}
+
 /// Whether autograd is asked, by operators that the thread calls.
 inline bool isAboveAutograd() {
   return !c10::impl::tls_local_dispatch_key_set().excluded_.has(c10::DispatchKey::AutogradFunctionality);

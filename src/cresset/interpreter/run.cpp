@@ -312,6 +312,12 @@ bool Run::interpret() {
     callOut(*pc);
     NEXT();
   }
+  CASE(CallView) {
+    SAVE();
+    POLL();
+    callView(*pc);
+    NEXT();
+  }
   CASE(Warn) {
     SAVE();
     warn(*pc);

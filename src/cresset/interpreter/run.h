@@ -101,6 +101,7 @@ class Run {
   void fork(const Instruction& instruction);
   void callSubgraph(const Instruction& instruction);
   void callOut(const Instruction& instruction);  // out_calls.cpp
+  void callView(const Instruction& instruction);
   /// Counts a poll towards hot loops; returns the budget until the next.
   [[gnu::cold]] int countHotPoll(int budget);
   /// At a back-edge to the instruction `target`: whether a plan for the rest of the function has taken the innermost

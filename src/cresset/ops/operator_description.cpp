@@ -64,6 +64,7 @@ constexpr Cell kCells[] = {
 #define ENTRY(use) {Cell::Kind::Column, "entry", #use},
 #define PIECES(rule) {Cell::Kind::Column, "pieces", #rule},
 #define VIEW(inverse) {Cell::Kind::Column, "inverse of view", inverse},
+#define STRIDED(function) {Cell::Kind::Column, "strided view", #function},
 #define NOT_REVERSED(reason) {Cell::Kind::Column, "not reversed", reason},
 #define TRAIT(trait) {Cell::Kind::Column, "trait", #trait},
 #include "cresset/ops/table/table.def"

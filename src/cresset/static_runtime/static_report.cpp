@@ -4,8 +4,10 @@
 #include <iomanip>
 #include <sstream>
 
+#include "cresset/analysis/inner_views.h"
 #include "cresset/executor/report.h"
 #include "cresset/interpreter/operation_times.h"
+#include "cresset/interpreter/strided_views.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
@@ -16,10 +18,11 @@ namespace cresset {
 
 namespace {
 
-StaticNodeKind kindOf(const Node& node, const MemoryLayout* memory) {
+StaticNodeKind kindOf(const Node& node, const MemoryLayout* memory, const InnerViews& views) {
   if (isSubgraph(node)) return StaticNodeKind::Kernel;
   if (memory && memory->sites.contains(&node)) return StaticNodeKind::Out;
   const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
+  if (op && views.contains(&node) && stridedViewOf(*op)) return StaticNodeKind::Native;
   return op && op->isOfDispatcher() ? StaticNodeKind::Fallback : StaticNodeKind::Native;
 }
 
@@ -58,7 +61,8 @@ class OperationNames {
       op.what = operatorsOf(*subgraphs_.at(instruction.b));
     } else {
       const Operator& called = *code_.operators[instruction.b];
-      op.kind = called.isOfDispatcher() ? StaticNodeKind::Fallback : StaticNodeKind::Native;
+      op.kind = called.isOfDispatcher() && instruction.op != Op::CallView ? StaticNodeKind::Fallback
+                                                                          : StaticNodeKind::Native;
       op.what = called.fullName();
     }
     return op;
@@ -78,13 +82,14 @@ class OperationNames {
   std::vector<const Node*> subgraphs_;
 };
 
-void addNodes(const Block* block, const MemoryLayout* memory, std::vector<StaticReport::Node>& nodes) {
+void addNodes(
+    const Block* block, const MemoryLayout* memory, const InnerViews& views, std::vector<StaticReport::Node>& nodes) {
   for (const Node* node : block->nodes()) {
     if (node->kind() == prim::Constant) continue;
     nodes.push_back(
-        {kindOf(*node, memory), operatorsOf(*node), node->sourceRange().position(),
+        {kindOf(*node, memory, views), operatorsOf(*node), node->sourceRange().position(),
          memory && memory->sites.contains(node)});
-    for (const Block* inner : node->blocks()) addNodes(inner, memory, nodes);
+    for (const Block* inner : node->blocks()) addNodes(inner, memory, views, nodes);
   }
 }
 
@@ -129,7 +134,7 @@ StaticReport StaticProgram::report(const StaticRuntime* runtime) const {
     StaticReport::PlanReport& entry = report.plans.emplace_back();
     entry.inputs = describePlan(*plans_.prepared(), plan).inputs;
     entry.graph = plan.graph;
-    addNodes(plan.graph->block(), plan.memory.get(), entry.nodes);
+    addNodes(plan.graph->block(), plan.memory.get(), innerViews(*plan.graph, !plan.memory), entry.nodes);
     if (plan.memory) addValues(plan, runtime ? runtime->findMemory(plan.id) : nullptr, entry);
   }
   return report;
