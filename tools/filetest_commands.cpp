@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/analysis/inner_views.h"
 #include "cresset/archive/code_printer.h"
 #include "cresset/codegen/scalar_body.h"
 #include "cresset/codegen/sequence.h"
@@ -24,6 +25,7 @@
 #include "cresset/frontend/compiler.h"
 #include "cresset/functionalization/functionalize.h"
 #include "cresset/interpreter/interpreter.h"
+#include "cresset/interpreter/strided_views.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/schema_text.h"
@@ -161,6 +163,28 @@ std::string printAliases(const std::shared_ptr<Graph>& graph, const Command& com
   return AliasDb(*graph).toString();
 }
 
+/// Which views of a graph nothing outside of it sees.
+void printInnerViews(const Block* block, const InnerViews& always, const InnerViews& below_autograd, std::string& out) {
+  for (const Node* node : block->nodes()) {
+    const Operator* op = operatorOf(*node);
+    if (op && stridedViewOf(*op)) {
+      const char* where = always.contains(node)           ? "inside"
+                          : below_autograd.contains(node) ? "inside where no gradients are recorded"
+                                                          : "seen outside";
+      out += '%' + node->output()->debugName() + " = " + op->fullName() + ": " + where + '\n';
+    }
+    for (const Block* inner : node->blocks()) printInnerViews(inner, always, below_autograd, out);
+  }
+}
+
+std::string printInnerViews(const std::shared_ptr<Graph>& graph) {
+  std::string out;
+  printInnerViews(
+      graph->block(), innerViews(*graph, /*records_gradients=*/true), innerViews(*graph, /*records_gradients=*/false),
+      out);
+  return out;
+}
+
 /// Tensors of the inputs, whose types say their sizes and strides.
 std::vector<at::Tensor> tensorsFor(const Graph& graph, std::span<const size_t> inputs) {
   std::vector<at::Tensor> tensors;
@@ -219,7 +243,7 @@ std::string compileSource(const TestFile& test, const Command& command) {
       continue;
     }
     if (functions.size() > 1) out += "# " + function->qualname().qualifiedName() + "\n";
-    out += printGraph(function->graph(), command);
+    out += command.name == "inner-views" ? printInnerViews(function->graph()) : printGraph(function->graph(), command);
     if (!out.empty() && out.back() != '\n') out += '\n';
   }
   return out;
@@ -359,7 +383,7 @@ Result execute(const TestFile& test) {
       result.output = printAliases(graph, command);
     } else if (command.name == "kernel") {
       result.output = printKernels(graphOfTest(test));
-    } else if (command.name == "code" || command.name == "alias") {
+    } else if (command.name == "code" || command.name == "alias" || command.name == "inner-views") {
       result.output = compileSource(test, command);
     } else if (isCallCommand(command.name)) {
       result.output = runCallCommand(test, command);
@@ -408,6 +432,7 @@ std::string describeCommands() {
          "  code          a source, or the graph of a .ir file: the instructions that run\n"
          "  source        a graph: a function of it as TorchScript source\n"
          "  alias         a source, or the graph of a .ir file: which memory each value may be, and what is written\n"
+         "  inner-views   a source: which views nothing outside of a function sees\n"
          "  kernel        a graph of operators that fuse, with sizes and strides of its inputs: the kernel\n"
          "  facts         calls, or a .ir file: what is known of each tensor, after the passes that follow\n"
          "  plan          calls: the graph of the plan that each runs at last\n"

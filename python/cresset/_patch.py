@@ -195,6 +195,16 @@ def _type_class(theirs):
     return Making(theirs.__name__, (theirs,), {"__module__": theirs.__module__, "__doc__": theirs.__doc__})
 
 
+def _assert_is_instance(theirs):
+    """torch._C._jit_assert_is_instance, of Cresset's types too."""
+
+    @functools.wraps(theirs)
+    def assert_is_instance(value, type):
+        (_C._assert_is_instance if isinstance(type, _C.Type) else theirs)(value, type)
+
+    return assert_is_instance
+
+
 class FileCheck(torch._C.FileCheck):
     """torch.testing.FileCheck, which takes Cresset's graphs too."""
 
@@ -285,6 +295,7 @@ def _replacements():
     rows.append((jit._script, "_ScriptProfile", _copy(ScriptProfile)))
     rows.append((jit._recursive, "wrap_cpp_module", _wrap_module(jit._recursive.wrap_cpp_module)))
     rows.append((torch._C, "_jit_to_backend", _to_backend(torch._C._jit_to_backend)))
+    rows.append((torch._C, "_jit_assert_is_instance", _assert_is_instance(torch._C._jit_assert_is_instance)))
     rows.append((torch._C, "_jit_clear_class_registry", _clear_class_registry(torch._C._jit_clear_class_registry)))
     rows.append((torch._C, "_get_tracing_state", _get_tracing_state(torch._C._get_tracing_state)))
     rows.append((jit._recursive, "create_script_module", _create_script_module))

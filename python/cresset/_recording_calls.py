@@ -58,6 +58,7 @@ from ._recording_values import (
     graph_break,
     is_object,
     is_of_objects,
+    looks_up_plainly,
 )
 from ._rows import (
     HAS_TORCH_FUNCTION,
@@ -509,7 +510,6 @@ class Calls:
             raise NoRow(f"a call of {kind.__qualname__}")
 
     def call_getattr(self, frame, callee, arguments, names):
-        """A getattr of an attribute that there is."""
         if len(arguments) not in (2, 3) or names or not isinstance(arguments[1], Value):
             raise NoRow("a getattr of other arguments")
         self.identical(callee)
@@ -517,6 +517,9 @@ class Calls:
         if type(name.object) is not str:
             raise NoRow("a getattr of other arguments")
         self.pin(name)
+        if len(arguments) == 3 and self.is_missing_attribute(owner, name.object):
+            self.pending = arguments[2]
+            return
         frame.stack.append(owner)
         self.load_attribute(frame, name.object, False)
         if self.pending is None and self.entering is None:
@@ -547,6 +550,21 @@ class Calls:
         if found is None:
             found = self.has_member(owner, name, members)
         self.pending = self.constant(found is not None)
+
+    def is_missing_attribute(self, owner, name):
+        """Whether a look at the attribute raises, checked; False also where a look at it tells."""
+        if not isinstance(owner, Value) or isinstance(owner, Fresh):
+            return False
+        kind = type(owner.object)
+        if issubclass(kind, (type, types.ModuleType)) or not looks_up_plainly(kind):
+            return False
+        members = self.names_of(owner.object)
+        if any(name in base.__dict__ for base in kind.__mro__) or (type(members) is dict and name in members):
+            return False
+        if type(members) is not dict and members is not None:
+            raise NoRow("an object with names of its own kind")
+        self.class_attribute(owner, name)
+        return self.has_member(owner, name, members) is None
 
     def has_member(self, owner, name, names):
         """True if a module has a parameter, buffer or submodule of this name; None if the object has no such attribute."""

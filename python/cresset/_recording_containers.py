@@ -116,6 +116,16 @@ class Containers:
             raise NoRow("a container of iterators")
         frame.stack.append(Keywords(dict(zip(keys, values, strict=True))))
 
+    def MAP_ADD(self, view, frame, argument):
+        """An element of a dict comprehension."""
+        key, value = frame.stack[-2:]
+        del frame.stack[-2:]
+        made = frame.stack[-argument]
+        if not isinstance(made, Keywords) or made.register is not None or not is_object(value):
+            raise NoRow("a dict that is made longer")
+        # A dict of its own, as of lists.
+        frame.stack[-argument] = Keywords({**made.items, self.key(key, (str, int)): value})
+
     def key(self, value, kinds=(str,)):
         """The name or number that a key is, checked."""
         if not isinstance(value, Value) or isinstance(value, Fresh) or type(value.object) not in kinds:

@@ -108,9 +108,42 @@ class Layers(nn.Module):
         return torch.stack([torch.relu(layer(x)) for layer in self.layers]).sum(0)
 
 
+def dict_comprehensions(x):
+    scaled = {i: torch.relu(x * i) for i in range(1, 4)}
+    named = {f"row{i}": row * 2 for i, row in enumerate(x.unbind(0))}
+    return sum(scaled.values()) * 2, torch.stack(list(named.values())).tanh(), list(named)
+
+
+class Options:
+    scale = 3
+
+
+def defaults(x):
+    options = Options()
+    y = torch.relu(x) * getattr(options, "scale", 1) + getattr(options, "bias", 2)
+    if getattr(x, "is_special", None) is None:
+        y = y * 2
+    return torch.tanh(y) - getattr(options, "bias", 0.5)
+
+
+class Defaults(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        y = torch.relu(self.layer(x)) * 2
+        extra = getattr(self, "extra", None)
+        if extra is not None:
+            y = extra(y)
+        return torch.tanh(y) + getattr(self.layer, "shift", 1)
+
+
 @pytest.mark.parametrize(
     "function, least",
     [
+        (dict_comprehensions, 10),
+        (defaults, 5),
         (comprehension, 10),
         (nested_comprehensions, 10),
         (calls_decorated, 10),
@@ -127,6 +160,27 @@ def test_functions_that_are_made(function, least):
     assert calls_in_graphs(compiled) >= least, report
     # What a frame's own inner functions share is made before its plan begins.
     assert all("variable of inner functions" in reason for _, reason in report.python), report
+
+
+def test_defaults_of_attributes_that_come_later():
+    module = Defaults()
+    compiled = cresset.compile(module)
+    for _ in range(4):
+        assert same(Defaults.forward(module, X), compiled(X))
+    assert calls_in_graphs(compiled) >= 5
+    module.extra = nn.Linear(4, 4)
+    for _ in range(3):
+        assert same(Defaults.forward(module, X), compiled(X))
+    module.layer.shift = 7
+    nn.Linear.scale = 1  # another class attribute
+    try:
+        assert same(Defaults.forward(module, X), compiled(X))
+        nn.Linear.shift = 9
+        del module.layer.shift
+        assert same(Defaults.forward(module, X), compiled(X))
+    finally:
+        del nn.Linear.scale, nn.Linear.shift
+    assert same(Defaults.forward(module, X), compiled(X))
 
 
 def test_layers_in_a_comprehension():

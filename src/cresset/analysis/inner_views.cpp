@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cresset/analysis/plain_types.h"
 #include "cresset/ir/structure.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
@@ -36,10 +37,14 @@ bool anyMovesViews(const Block* block) {
   return false;
 }
 
+/// Whether it may return an argument, or what an argument holds: a copy of a list has the same elements.
 bool mayReturnArgument(const Operator& op) {
   const auto& returns = op.schema().returns();
   return op.mayShareArguments() || op.mayReturnSelf() ||
-         std::any_of(returns.begin(), returns.end(), [](const c10::Argument& result) { return result.alias_info(); });
+         std::any_of(returns.begin(), returns.end(), [](const c10::Argument& result) {
+           return result.alias_info() ||
+                  (result.type()->kind() != c10::TypeKind::TensorType && mayHoldTensors(*result.type()));
+         });
 }
 
 /// From the last node to the first, so that what becomes of a node's results is known.

@@ -12,17 +12,14 @@ size_t rounded(size_t bytes) {
   return (bytes + MemoryPlan::kAlignment - 1) / MemoryPlan::kAlignment * MemoryPlan::kAlignment;
 }
 
-}  // namespace
+using Order = std::vector<size_t>;
 
-MemoryPlan planMemory(std::span<const Temporary> temporaries) {
+/// Each at the lowest offset that is free while it is needed.
+MemoryPlan placeInOrder(std::span<const Temporary> temporaries, const Order& order) {
   const auto bytesOf = [&](size_t i) { return rounded(temporaries[i].bytes); };
-  std::vector<size_t> order(temporaries.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(
-      order.begin(), order.end(), [&](size_t a, size_t b) { return temporaries[a].bytes > temporaries[b].bytes; });
   MemoryPlan plan;
   plan.offsets.resize(temporaries.size());
-  std::vector<size_t> placed;  // in ascending order of offsets
+  Order placed;  // in ascending order of offsets
   for (const size_t i : order) {
     size_t offset = 0;
     for (const size_t other : placed) {
@@ -39,6 +36,41 @@ MemoryPlan planMemory(std::span<const Temporary> temporaries) {
             placed.begin(), placed.end(), offset, [&](size_t at, size_t b) { return at < plan.offsets[b]; }),
         i);
   }
+  return plan;
+}
+
+/// Tries other orders until none of a few is better: what ends highest is placed first.
+void improve(std::span<const Temporary> temporaries, Order order, size_t least, MemoryPlan& best) {
+  constexpr int kTries = 48;
+  MemoryPlan plan = placeInOrder(temporaries, order);
+  for (int i = 0; i < kTries; ++i) {
+    if (plan.bytes < best.bytes) best = plan;
+    if (best.bytes <= least) return;
+    const auto highest = std::find_if(order.rbegin(), order.rend(), [&](size_t at) {
+      return plan.offsets[at] + rounded(temporaries[at].bytes) == plan.bytes;
+    });
+    std::rotate(highest, highest + 1, order.rend());
+    plan = placeInOrder(temporaries, order);
+  }
+}
+
+}  // namespace
+
+MemoryPlan planMemory(std::span<const Temporary> temporaries) {
+  constexpr size_t kMostToImprove = 256;
+  Order by_size(temporaries.size());
+  std::iota(by_size.begin(), by_size.end(), size_t{0});
+  Order by_length = by_size;
+  std::stable_sort(
+      by_size.begin(), by_size.end(), [&](size_t a, size_t b) { return temporaries[a].bytes > temporaries[b].bytes; });
+  MemoryPlan plan = placeInOrder(temporaries, by_size);
+  const size_t least = leastMemory(temporaries);
+  if (plan.bytes <= least || temporaries.size() > kMostToImprove) return plan;
+  std::stable_sort(by_length.begin(), by_length.end(), [&](size_t a, size_t b) {
+    return temporaries[a].last - temporaries[a].first > temporaries[b].last - temporaries[b].first;
+  });
+  improve(temporaries, by_size, least, plan);
+  improve(temporaries, by_length, least, plan);
   return plan;
 }
 

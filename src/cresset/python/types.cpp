@@ -315,6 +315,10 @@ void bindSchemas(py::module_& module) {
       },
       py::arg("kind"), py::arg("parts"), "The Type that torch._C's class `kind` makes of other types.");
   module.def(
+      "_assert_is_instance",
+      [](const py::object& value, const py::object& type) { toIValue(value.ptr(), typeFromPython(type)); },
+      py::arg("value"), py::arg("type"), "Raises if an argument of this type can't have the value.");
+  module.def(
       "parse_type", [](const std::string& text) { return typeToPython(parseType(text)); }, py::arg("text"),
       "The Type that a text like 'Dict(str, int[])' or 'Float(2, *)' says.");
 }
