@@ -88,7 +88,7 @@ from ._runtime import (
 )
 from ._script import interface, script, script_method
 from ._serialization import export_opnames, load, save
-from ._static import StaticModule, StaticRuntime, out_variant, static_module
+from ._static import StaticModule, StaticRuntime, load_static_module, out_variant, static_module
 from ._trace import TracerWarning, TracingCheckError, is_tracing, script_if_tracing, trace, trace_module
 from .functional import functionalize
 
@@ -158,6 +158,7 @@ __all__ = [
     "isinstance",
     "last_executed_optimized_graph",
     "load",
+    "load_static_module",
     "onednn_fusion_enabled",
     "optimize_for_inference",
     "optimized_execution",

@@ -205,6 +205,16 @@ def _assert_is_instance(theirs):
     return assert_is_instance
 
 
+def _check_alias_annotation(theirs, parse_theirs):
+    """torch._C._jit_check_alias_annotation, which checks the schema of a graph's operator, of Cresset's graphs too."""
+
+    @functools.wraps(theirs)
+    def check(graph, args, name):
+        theirs(parse_theirs(str(graph)) if isinstance(graph, _C.Graph) else graph, args, name)
+
+    return check
+
+
 class FileCheck(torch._C.FileCheck):
     """torch.testing.FileCheck, which takes Cresset's graphs too."""
 
@@ -296,6 +306,8 @@ def _replacements():
     rows.append((jit._recursive, "wrap_cpp_module", _wrap_module(jit._recursive.wrap_cpp_module)))
     rows.append((torch._C, "_jit_to_backend", _to_backend(torch._C._jit_to_backend)))
     rows.append((torch._C, "_jit_assert_is_instance", _assert_is_instance(torch._C._jit_assert_is_instance)))
+    check = torch._C._jit_check_alias_annotation
+    rows.append((torch._C, "_jit_check_alias_annotation", _check_alias_annotation(check, torch._C.parse_ir)))
     rows.append((torch._C, "_jit_clear_class_registry", _clear_class_registry(torch._C._jit_clear_class_registry)))
     rows.append((torch._C, "_get_tracing_state", _get_tracing_state(torch._C._get_tracing_state)))
     rows.append((jit._recursive, "create_script_module", _create_script_module))

@@ -1,10 +1,14 @@
 """Static runtime: frozen modules, functions and graphs for inference. The work is done in C++ (static_runtime/)."""
 
+import json
 import time
 from dataclasses import dataclass, field
 
-from . import _C
+from . import _C, _serialization
 from ._errors import UserError
+
+#: The file of an archive that has the options of the static module that was saved.
+_OPTIONS = "static_module.json"
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,7 @@ class StaticModule:
 
     def __init__(self, source, **options):
         self._c = _C._StaticModule(source, options)
+        self._options = options
         #: The call itself, without this class's method around it.
         self.forward = self._c.callable()
 
@@ -150,6 +155,16 @@ class StaticModule:
     def runtime(self):
         """A new instance, for one thread at a time."""
         return StaticRuntime(self)
+
+    def save(self, f, _extra_files=None):
+        """Saves the frozen module, or the function, with the options: :func:`load_static_module` makes a static module of
+        it again, :func:`load` and ``torch.jit.load`` a module. Plans are made anew. ``f`` as in :func:`save`.
+        """
+        _serialization.save(self._c.source(), f, {**(_extra_files or {}), _OPTIONS: json.dumps(self._options)})
+
+    def __reduce__(self):
+        files = {_OPTIONS: json.dumps(self._options)}
+        return _from_bytes, (_serialization.save_to_buffer(self._c.source(), files),)
 
     def __repr__(self):
         return f"StaticModule({self.forward!r})"
@@ -233,6 +248,30 @@ def static_module(source, **options):
             default each kind has a plan of its own.
     """
     return StaticModule(source, **options)
+
+
+def load_static_module(f, map_location=None, *, trusted=False, allow_ops=(), limits=None, **options):
+    """The static module of an archive: one that :meth:`StaticModule.save` wrote, with the options of that one, or any that
+    :func:`load` reads.
+
+    Args:
+        options: as those of :func:`static_module`; they replace those that the archive has.
+
+    The others are those of :func:`load`.
+    """
+    files = {_OPTIONS: ""}
+    module = _serialization.load(f, map_location, files, trusted=trusted, allow_ops=allow_ops, limits=limits)
+    try:
+        saved = json.loads(files[_OPTIONS] or "{}")
+    except ValueError as error:
+        raise UserError(f"The archive's extra file {_OPTIONS} is no JSON: {error}") from None
+    if not isinstance(saved, dict):
+        raise UserError(f"The archive's extra file {_OPTIONS} has no options of a static module")
+    return StaticModule(module, **{**saved, **options})
+
+
+def _from_bytes(archive):
+    return load_static_module(archive, trusted=True)
 
 
 def out_variant(operator, matches=None):

@@ -654,3 +654,57 @@ def test_benchmark_of_kernels_and_of_what_runs_often_or_never():
         cresset.static_module(f).benchmark_individual_ops(x.to_sparse(), 0, False)
     with pytest.raises(cresset.UserError, match="warm-up runs"):
         cresset.static_module(f).benchmark_individual_ops(x, 3, False, main_runs=0)
+
+
+class Saved(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+        self.norm = nn.BatchNorm1d(3)
+        self.register_buffer("steps", torch.zeros(()))
+
+    def forward(self, x: Tensor, scale: float = 2.0):
+        self.steps += 1
+        return torch.relu(self.norm(self.layer(x))) * scale + self.steps
+
+
+def test_static_modules_are_saved(tmp_path):
+    import pickle
+
+    module = Saved()
+    module(torch.randn(8, 4))
+    static = cresset.static_module(cresset.script(module), manage_output_tensors=True, enable_fusion=False)
+    x = torch.randn(5, 4)
+    path = tmp_path / "static.pt"
+    static.save(path, _extra_files={"note": "kept"})
+    expected = [static(x, scale=3.0) for _ in range(3)]
+    copies = [cresset.load_static_module(path), cresset.load_static_module(path.read_bytes(), enable_fusion=True)]
+    for made, fusion in zip(copies, (False, True), strict=True):
+        for value in expected:
+            torch.testing.assert_close(made(x, scale=3.0), value, rtol=0, atol=0)
+        assert (made.report().plans[0].memory["output_slots"] > 0) or made._options["manage_output_tensors"]
+        assert made._options["enable_fusion"] is fusion
+    files = {"note": ""}
+    for value, load in ((expected[0], cresset.load), (expected[0], torch.jit.load)):
+        assert torch.equal(load(str(path), _extra_files=files)(x, scale=3.0), value)
+        assert files["note"] == b"kept"
+    # What was pickled has the attributes' values of then.
+    for value, other in ((expected[0] + 3, pickle.loads(pickle.dumps(static))), (expected[0] + 3, copy.deepcopy(static))):
+        torch.testing.assert_close(other(x, scale=3.0), value)
+    function = cresset.static_module(cresset.script(add_and_double))
+    function.save(tmp_path / "function.pt")
+    assert torch.equal(cresset.load_static_module(tmp_path / "function.pt")(x, x), add_and_double(x, x))
+    graph = cresset.static_module(cresset.script(add_and_double).graph)
+    assert torch.equal(pickle.loads(pickle.dumps(graph))(x, x), add_and_double(x, x))
+    cresset.save(cresset.script(module), path, _extra_files={"static_module.json": "[1"})
+    with pytest.raises(cresset.UserError, match="static_module.json is no JSON"):
+        cresset.load_static_module(path)
+    cresset.save(cresset.script(module), path, _extra_files={"static_module.json": '{"unknown": 1}'})
+    with pytest.raises(cresset.UserError, match="no option 'unknown'"):
+        cresset.load_static_module(path)
+    cresset.save(cresset.script(module), path)
+    assert cresset.load_static_module(path, strict=True)(x).shape == (5, 3)
+
+
+def add_and_double(x: Tensor, y: Tensor):
+    return (x + y) * 2

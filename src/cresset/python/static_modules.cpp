@@ -82,6 +82,13 @@ py::object callableOf(const StaticModule& module, std::shared_ptr<const Executab
   return makeCallable(self.isNone() ? nullptr : self.toObject(), program->function(), std::move(executable));
 }
 
+/// The frozen module, or the function, that runs.
+py::object sourceOf(const StaticModule& module) {
+  const std::shared_ptr<StaticProgram>& program = module.program();
+  if (!program->self().isNone()) return toPyObject(program->self());
+  return makeFunction(program->function().program().shared_from_this(), program->function());
+}
+
 py::dict figuresOf(const MemoryFigures& memory) {
   py::dict figures;
   figures["slots"] = memory.slots;
@@ -238,6 +245,7 @@ void bindStatic(py::module_& module) {
   py::class_<StaticModule>(module, "_StaticModule")
       .def(py::init(&makeStatic))
       .def("callable", [](const StaticModule& self) { return callableOf(self, self.program()); })
+      .def("source", sourceOf)
       .def("report", reportOf<StaticModule>)
       .def(
           "run_async",
