@@ -221,6 +221,11 @@ def tensors_of(value):
     return [leaf for leaf in tree_flatten(value)[0] if isinstance(leaf, torch.Tensor)]
 
 
+def can_be_written(tensor):
+    """PyTorch's zero tensors refer to an allocator that is gone, which `resize_` and `torch.randn(out=)` call, in eager too. Only callers can make them."""
+    return not tensor._is_zerotensor()
+
+
 def backward(result):
     leaves = [t for t in tensors_of(result) if t.requires_grad]
     if leaves:
@@ -416,6 +421,10 @@ def made_up(type_text, rng, tensors):
     return rng.choice(known[type_text]) if type_text in known else None
 
 
+def is_written(argument):
+    return argument.alias_info is not None and argument.alias_info.is_write
+
+
 def variant(subject, seed, number):
     """The arguments of one call, their types, and the place of an undefined tensor."""
     rng = random.Random(f"{seed} {subject.name} {number}")
@@ -433,6 +442,8 @@ def variant(subject, seed, number):
             continue  # that tensor can't be made so
         if changed is UNDEFINED_TENSOR:
             undefined = at
+        elif is_written(subject.schema.arguments[at]) and not all(map(can_be_written, tensors_of(changed))):
+            continue
         else:
             arguments[at] = changed
     return arguments, kinds, undefined, rng
@@ -492,8 +503,7 @@ def tampering(table):
 def differentiated(arguments, result, rng, tools):
     """Gradients of the results with respect to the arguments, as a program may ask for them."""
     functions, gradients = tools
-    # PyTorch's zero tensors refer to an allocator that is gone, which `resize_` calls. Only callers can make them.
-    tensors = [t for t in tensors_of([arguments, result]) if not t._is_zerotensor()]
+    tensors = [t for t in tensors_of([arguments, result]) if can_be_written(t)]
     if tensors and rng.random() < 0.6:
         for _ in range(rng.choice([1, 1, 2, 4])):
             with contextlib.suppress(Exception):
@@ -582,7 +592,9 @@ def shown(value, undefined=None):
         elif value.layout != torch.strided:
             text += f" {value.layout}"
         plain = value.layout == torch.strided and value.device.type == "cpu" and not value.is_nested
-        if plain and 0 < value.numel() and not value.is_quantized:
+        if value._is_zerotensor():
+            text += " of zeros without memory"
+        elif plain and 0 < value.numel() and not value.is_quantized:
             text += f" of {value.flatten()[:6].tolist()}"
         return text
     if isinstance(value, (list, tuple)):
