@@ -114,7 +114,7 @@ void reportKernel(CompilationUnit& unit, const at::Tensor& x) {
   const auto plan = makePlan(function, *prepared, signature);
   for (const Node* node : plan->graph->nodes()) {
     if (!isSubgraph(*node, SubgraphKind::Fused)) continue;
-    const auto group = compileFused(*node->g(attr::Subgraph));
+    const auto group = compileFused(*node);
     const size_t n = node->inputs().size();
     const Stack inputs(n, x);
     const auto launch = [&] {

@@ -132,7 +132,7 @@ void containers() {
                     c10::impl::GenericDict dict(c10::IntType::get(), c10::IntType::get());
                     list.push_back(int64_t(1));
                     dict.insert(int64_t(0), int64_t(1));
-                    Stack s{int64_t(20000), std::move(list), std::move(dict)};
+                    Stack s{int64_t(20000), list, dict};
                     runCode(*code, s);
                   },
                   20000));

@@ -22,7 +22,7 @@ namespace {
 
 void describe(const jit::Module& model) {
   const auto parts = model.get_method("describe")({}).toTuple()->elements().vec();
-  std::cout << parts[0].toStringRef() << ' ' << parts[1].toInt() << std::endl;
+  std::cout << parts[0].toStringRef() << ' ' << parts[1].toInt() << '\n';
   const auto settings = parts[2].toGenericDict();
   print("gain", settings.at("gain").toDouble());
   print("rate", settings.at("rate").toDouble());
@@ -44,15 +44,15 @@ int main(int argc, char** argv) {
   model.eval();
   c10::InferenceMode no_gradients;
   for (const char* name : {"prepare", "latency", "describe", "forward", "reset"})
-    std::cout << name << (model.find_method(name) ? " is there" : " is missing") << std::endl;
+    std::cout << name << (model.find_method(name) ? " is there" : " is missing") << '\n';
   for (const auto& item : model.named_parameters()) print(item.name, item.value);
   for (const auto& item : model.named_buffers()) print(item.name, item.value);
 
-  std::cout << model.run_method("prepare", 48000, 2).toInt() << std::endl;
+  std::cout << model.run_method("prepare", 48000, 2).toInt() << '\n';
   print("latency", model.run_method("latency").toDouble());
   model.setattr("gain", 0.25);
   model.setattr("name", "echo, quieter");
-  std::cout << model.hasattr("gain") << model.hasattr("volume") << ' ' << model.attr("volume", 11).toInt() << std::endl;
+  std::cout << model.hasattr("gain") << model.hasattr("volume") << ' ' << model.attr("volume", 11).toInt() << '\n';
   describe(model);
   play(model, 0, 3);
 
@@ -64,28 +64,28 @@ int main(int argc, char** argv) {
   play(other, 3, 2);
   jit::ExtraFilesMap files{{"preset.txt", ""}};
   jit::Module restored = jit::load(preset, at::kCPU, files);
-  std::cout << files.at("preset.txt") << ' ' << restored.is_training() << std::endl;
+  std::cout << files.at("preset.txt") << ' ' << restored.is_training() << '\n';
   describe(restored);
   play(restored, 3, 2);
 
   model.get_method("prepare")({44100}, {{"delay_blocks", 3}});
   describe(model);
-  std::cout << model.attr("buffered").toTensorVector().size() << std::endl;
+  std::cout << model.attr("buffered").toTensorVector().size() << '\n';
   for (const auto& wrong : {jit::IValue("fast"), jit::IValue(-1)}) {
     try {
       model.run_method("prepare", wrong);
     } catch (const std::exception&) {
-      std::cout << "refused" << std::endl;
+      std::cout << "refused" << '\n';
     }
   }
   try {
     model.setattr("gain", "loud");
   } catch (const c10::Error&) {
-    std::cout << "gain stays " << model.attr("gain").toDouble() << std::endl;
+    std::cout << "gain stays " << model.attr("gain").toDouble() << '\n';
   }
   try {
     model.get_method("reset");
   } catch (const c10::Error&) {
-    std::cout << "no reset" << std::endl;
+    std::cout << "no reset" << '\n';
   }
 }

@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   std::ifstream file(argv[1], std::ios::binary);
   jit::ExtraFilesMap extra{{"labels.txt", ""}, {"missing.txt", "not there"}};
   jit::Module model = jit::load(file, std::nullopt, extra);
-  std::cout << extra.at("labels.txt") << extra.at("missing.txt") << std::endl;
+  std::cout << extra.at("labels.txt") << extra.at("missing.txt") << '\n';
 
   Request request;
   request.insert("dense", at::cos(at::arange(8, at::kFloat)).view({2, 4}));

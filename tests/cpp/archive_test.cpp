@@ -17,6 +17,7 @@
 
 using namespace cresset;
 using namespace archive_builder;
+using namespace std::string_literals;
 
 namespace {
 
@@ -189,7 +190,7 @@ TEST_CASE("pickles can't name what they like") {
   auto error = [](const std::string& pickle) { return TestArchive().set("data.pkl", pickle).error(); };
   CHECK(contains(
       error("\x80\x02"
-            "cos\nsystem\n(X\x04\0\0\0trueetR."),
+            "cos\nsystem\n(X\x04\0\0\0trueetR."s),
       "data.pkl at byte 2: the pickle names 'os.system', which is not allowed"));
   CHECK(contains(
       error("\x80\x02"

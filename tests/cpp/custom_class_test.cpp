@@ -30,7 +30,7 @@ struct Counter : torch::CustomClassHolder {
   explicit Counter(int64_t n) : n(n) { ++alive; }
   ~Counter() override { --alive; }
   int64_t add(int64_t k) { return n += k; }
-  at::Tensor scale(const at::Tensor& x) { return x.mul(n); }
+  at::Tensor scale(const at::Tensor& x) const { return x.mul(n); }
   void fail() { throw std::runtime_error("the counter is broken"); }
   bool same(const c10::intrusive_ptr<Counter>& other) { return other.get() == this; }
 };
@@ -52,7 +52,7 @@ TORCH_LIBRARY(cresset_test, m) {
   m.impl("twice", [](const at::Tensor& x) { return x.mul(2); });
   m.def(schema("cresset_test::total(__torch__.torch.classes.cresset_test.Counter[] cs, int plus=1) -> int"));
   m.impl("total", [](const c10::List<c10::intrusive_ptr<Counter>>& cs, int64_t plus) {
-    for (const c10::intrusive_ptr<Counter>& c : cs) plus += c->n;
+    for (const c10::intrusive_ptr<Counter> c : cs) plus += c->n;
     return plus;
   });
   m.def(schema("cresset_test::pair(int a) -> (int, int)"));

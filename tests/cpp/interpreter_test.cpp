@@ -60,7 +60,8 @@ struct World {
     auto graph = parse(text);
     return program->declare(name, [graph](Function& f) { f.setGraph(graph); });
   }
-  c10::ClassTypePtr defineClass(const std::string& name, std::vector<std::pair<std::string, TypePtr>> attributes = {}) {
+  c10::ClassTypePtr defineClass(
+      const std::string& name, const std::vector<std::pair<std::string, TypePtr>>& attributes = {}) {
     auto type = c10::ClassType::create(name, program->asCompilationUnit(), true);
     for (auto& [attribute, t] : attributes) type->addAttribute(attribute, t);
     program->registerType(type);
@@ -177,7 +178,7 @@ graph(%b : bool, %n : int):
 }
 
 TEST_CASE("scalar instructions compute what their operators do") {
-  auto binary = [](const char* op, IValue a, IValue b) {
+  auto binary = [](const char* op, const IValue& a, const IValue& b) {
     const std::string type = a.isInt() ? "int" : a.isDouble() ? "float" : "bool";
     const std::string result = std::string(op) == "aten::eq" ? "bool" : type;
     return run(
@@ -377,7 +378,7 @@ TEST_CASE("instructions of lists and dicts do what their operators do") {
     for (int64_t v : {10, 20, 30}) list.push_back(v);
     c10::impl::GenericDict dict(c10::StringType::get(), c10::IntType::get());
     dict.insert("a", int64_t(1));
-    return {std::move(list), std::move(dict), i, key};
+    return {list, dict, i, key};
   };
   auto append = text("%u : int[] = aten::append(%l, %i)", "l");
   CHECK(run(append, inputs(40, "")).toIntVector() == std::vector<int64_t>{10, 20, 30, 40});

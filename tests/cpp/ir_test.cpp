@@ -441,6 +441,8 @@ TEST_CASE("1,000 random rewrites leave a well-formed graph each time") {
       case 5:
         if (at->kind() == aten::add) at->replaceInput(random() % 2, valueBefore(at));
         break;
+      default:
+        break;
     }
     verify(*graph);
   }
@@ -451,7 +453,7 @@ TEST_CASE("1,000 random rewrites leave a well-formed graph each time") {
 
 TEST_CASE("constants go in and come out") {
   auto graph = Graph::make();
-  auto same = [&](const c10::IValue& value, TypePtr type = TypePtr()) {
+  auto same = [&](const c10::IValue& value, const TypePtr& type = TypePtr()) {
     Value* v = graph->insertConstant(value, type);
     auto back = toIValue(v);
     REQUIRE(back.has_value());

@@ -55,7 +55,7 @@ struct Call {
 };
 
 template <typename... Args>
-Stack callOp(const char* name, Args... args) {
+Stack callOp(const char* name, const Args&... args) {
   const Operator* op = OperatorTable::get().find(name);
   REQUIRE_MESSAGE(op, name);
   Stack stack;

@@ -135,7 +135,7 @@ namespace {
 int num_doubled = 0;
 
 CRESSET_REGISTER_OUT_VARIANT("aten::neg", [](const c10::FunctionSchema& schema) -> OutFunction {
-  if (schema.overload_name() != "") return {};
+  if (!schema.overload_name().empty()) return {};
   return [](const OutArguments& arguments) {
     ++num_doubled;
     at::_ops::mul_out::call(

@@ -149,9 +149,9 @@ TEST_CASE("threads: define functions in one unit, and call those of others") {
     for (int i = 0; i < 10; ++i) {
       const std::string name = "f" + std::to_string(t) + "_" + std::to_string(i);
       unit.define("def " + name + "(x: int):\n  return base(x) * " + std::to_string(i) + "\n");
-      require(unit.run_method(name, 2).toInt() == 3 * i, "a wrong result");
+      require(unit.run_method(name, 2).toInt() == int64_t{3} * i, "a wrong result");
       Function* other = unit.find_function("f" + std::to_string((t + 1) % kThreads) + "_" + std::to_string(i));
-      require(!other || callFunction(*other, {2}).toInt() == 3 * i, "another's wrong result");
+      require(!other || callFunction(*other, {2}).toInt() == int64_t{3} * i, "another's wrong result");
       require(unit.get_functions().size() > static_cast<size_t>(i), "functions are lost");
       try {
         unit.define("def wrong(x: int):\n  return missing(x)\n");

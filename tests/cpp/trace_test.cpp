@@ -18,7 +18,7 @@ using namespace cresset;
 
 namespace {
 
-at::Tensor ones(std::vector<int64_t> sizes) {
+at::Tensor ones(const std::vector<int64_t>& sizes) {
   return at::_ops::ones::call(c10::fromIntArrayRefSlow(sizes), at::kFloat, std::nullopt, std::nullopt, std::nullopt);
 }
 
@@ -51,9 +51,10 @@ TEST_CASE("calls of programs stay calls") {
 
 TEST_CASE("an exception in traced code passes through and ends the trace") {
   CHECK_THROWS_AS(
-      trace([](std::vector<IValue>) -> IValue { throw std::logic_error("mine"); }, {ones({2})}), std::logic_error);
+      trace([](const std::vector<IValue>&) -> IValue { throw std::logic_error("mine"); }, {ones({2})}),
+      std::logic_error);
   CHECK(!tracing());
-  CHECK_THROWS_AS(trace([](std::vector<IValue>) -> IValue { return 3; }, {ones({2})}), UserError);
+  CHECK_THROWS_AS(trace([](const std::vector<IValue>&) -> IValue { return 3; }, {ones({2})}), UserError);
   CHECK_THROWS_AS(trace([](std::vector<IValue> in) -> IValue { return in[0]; }, {IValue(3)}), UserError);
 }
 

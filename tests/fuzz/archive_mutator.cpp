@@ -23,6 +23,7 @@ namespace {
 using cresset::ArchiveBytes;
 using cresset::ZipReader;
 using namespace archive_builder;
+using namespace std::string_literals;
 using Random = std::mt19937_64;
 
 size_t below(Random& random, size_t n) {
@@ -228,7 +229,7 @@ std::string mutatePickle(Random& random, const std::string&, const Items& origin
       break;
     case 2: {  // a name that must not be
       static const std::vector<std::string> names{
-          "cos\nsystem\n(X\x04\x00\x00\x00trueetR",
+          "cos\nsystem\n(X\x04\0\0\0trueetR"s,
           "cbuiltins\neval\n",
           "cposix\nsystem\n",
           "cbuiltins\ngetattr\n",
@@ -379,10 +380,10 @@ std::string mutateBomb(Random& random, const std::string&, const Items& original
   Items items = original;
   Item* item = below(random, 2) ? pickItem(random, items, below(random, 2) ? ".pkl" : ".py")
                                 : &items[below(random, items.size())];
-  if (!item) item = &items[0];
+  if (!item) item = items.data();
   size_t size = size_t(1) << (16 + below(random, 12));
-  static const std::vector<std::string> fills{std::string(1, '\0'), "]",           "\x89",     "N", "(", "a",
-                                              "class A:\n",         "  x : int\n", "X\0\0\0\0"};
+  static const std::vector<std::string> fills{std::string(1, '\0'), "]",           "\x89",      "N", "(", "a",
+                                              "class A:\n",         "  x : int\n", "X\0\0\0\0"s};
   const std::string& fill = pick(random, fills);
   std::string plain;
   plain.reserve(size + 16);

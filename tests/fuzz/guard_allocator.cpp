@@ -64,7 +64,7 @@ size_t roundUp(size_t n, size_t to) {
 
 Header* headerOf(void* block) {
   // A block begins in the first page after its header.
-  return reinterpret_cast<Header*>((reinterpret_cast<uintptr_t>(block) & ~(kPage - 1)) - kPage);
+  return reinterpret_cast<Header*>(static_cast<char*>(block) - reinterpret_cast<uintptr_t>(block) % kPage - kPage);
 }
 
 [[noreturn]] void damaged() {
@@ -127,7 +127,7 @@ void release(void* pointer) {
     return;
   }
   // A new mapping in its place has no pages, and is one with its neighbours again.
-  mmap(header, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  (void)mmap(header, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 // The two branches of an If start from the same state: mark() before the first, rewind() before the second.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

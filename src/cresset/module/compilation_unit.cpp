@@ -25,7 +25,7 @@ std::vector<Function*> CompilationUnit::define(
     const std::string& source, ResolverPtr resolver, const std::string& file) {
   DefineOptions options;
   options.resolver = std::move(resolver);
-  return defineText(*program_, source, file, std::move(options));
+  return defineText(*program_, source, file, options);
 }
 
 std::vector<Function*> CompilationUnit::define(
@@ -34,7 +34,7 @@ std::vector<Function*> CompilationUnit::define(
   DefineOptions options;
   if (prefix) options.prefix = *prefix;
   options.resolver = resolver;
-  return defineText(*program_, source, "", std::move(options));
+  return defineText(*program_, source, "", options);
 }
 
 Function* CompilationUnit::create_function(

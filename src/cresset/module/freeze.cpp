@@ -33,7 +33,11 @@ bool isScalar(const IValue& value) {
 bool canBeFolded(const IValue& value, size_t& budget) {
   if (isScalar(value)) return true;
   if (value.isTensor()) return value.toTensor().defined();
-  const auto take = [&](const IValue& part) { return budget > 0 && (--budget, canBeFolded(part, budget)); };
+  const auto take = [&](const IValue& part) {
+    if (budget == 0) return false;
+    --budget;
+    return canBeFolded(part, budget);
+  };
   if (value.isTuple()) {
     const auto& elements = value.toTupleRef().elements();
     return std::all_of(elements.begin(), elements.end(), take);

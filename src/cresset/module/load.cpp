@@ -43,12 +43,12 @@ class ReaderBuffer final : public std::streambuf {
 };
 
 template <typename Input>
-Module loadFrom(Input&& input, std::optional<c10::Device> device, ExtraFilesMap* extra_files, bool load_debug_files) {
+Module loadFrom(Input& input, std::optional<c10::Device> device, ExtraFilesMap* extra_files, bool load_debug_files) {
   LoadOptions options;
   options.device = device;
   options.extra_files = extra_files;
   options.debug_files = load_debug_files;
-  return load(std::forward<Input>(input), options);
+  return load(input, options);
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ Module load(const void* data, size_t size, const LoadOptions& options) {
       std::make_shared<std::vector<char>>(static_cast<const char*>(data), static_cast<const char*>(data) + size);
   return Module(loadArchive(copy->data(), size, copy, options).root);
 }
-Module load(Reader reader, const LoadOptions& options) {
+Module load(const Reader& reader, const LoadOptions& options) {
   if (!reader) throw UserError("load() was given no reader.");
   ReaderBuffer buffer(reader);
   std::istream in(&buffer);
@@ -85,11 +85,12 @@ Module load(std::istream& in, std::optional<c10::Device> device, bool load_debug
 Module load(std::istream& in, std::optional<c10::Device> device, ExtraFilesMap& extra_files, bool load_debug_files) {
   return loadFrom(in, device, &extra_files, load_debug_files);
 }
-Module load(Reader reader, std::optional<c10::Device> device, bool load_debug_files) {
-  return loadFrom(std::move(reader), device, nullptr, load_debug_files);
+Module load(const Reader& reader, std::optional<c10::Device> device, bool load_debug_files) {
+  return loadFrom(reader, device, nullptr, load_debug_files);
 }
-Module load(Reader reader, std::optional<c10::Device> device, ExtraFilesMap& extra_files, bool load_debug_files) {
-  return loadFrom(std::move(reader), device, &extra_files, load_debug_files);
+Module load(
+    const Reader& reader, std::optional<c10::Device> device, ExtraFilesMap& extra_files, bool load_debug_files) {
+  return loadFrom(reader, device, &extra_files, load_debug_files);
 }
 
 }  // namespace cresset

@@ -200,7 +200,7 @@ void Module::register_module(const std::string& name, const Module& module) {
 }
 
 void Module::register_attribute(
-    const std::string& name, const c10::TypePtr& type, IValue value, bool is_parameter, bool is_buffer) {
+    const std::string& name, const c10::TypePtr& type, const IValue& value, bool is_parameter, bool is_buffer) {
   auto self = this->type();
   auto converted = convertTo(value, type);
   if (!converted) {
@@ -232,7 +232,7 @@ IValue Module::create_class(const c10::QualifiedName& name, std::vector<IValue> 
   return IValue(CompilationUnit(program()).create_class(name, std::move(args))._ivalue());
 }
 
-void Module::apply(const std::function<void(Module&)>& function) {
+void Module::apply(const std::function<void(Module&)>& function) const {
   for (Module& module : modules()) function(module);
 }
 

@@ -86,14 +86,14 @@ class Module : public Object {
   attribute_list attributes(bool recurse = true) const;
   named_attribute_list named_attributes(bool recurse = true) const;
   /// Calls `function` on each of modules().
-  void apply(const std::function<void(Module&)>& function);
+  void apply(const std::function<void(Module&)>& function) const;
 
   // A name that the class has already must have been declared in the same way; then the value is set.
   void register_parameter(const std::string& name, at::Tensor value, bool is_buffer = false);
   void register_buffer(const std::string& name, at::Tensor value) { register_parameter(name, std::move(value), true); }
   void register_module(const std::string& name, const Module& module);
   void register_attribute(
-      const std::string& name, const c10::TypePtr& type, IValue value, bool is_parameter = false,
+      const std::string& name, const c10::TypePtr& type, const IValue& value, bool is_parameter = false,
       bool is_buffer = false);
   /// A new object of a class of the module's program, as `Name(args…)` makes it.
   IValue create_class(const c10::QualifiedName& name, std::vector<IValue> args = {}) const;
@@ -157,7 +157,7 @@ struct LoadOptions;  // archive/archive.h: device, extra files, whom to trust, l
 Module load(const std::string& path, const LoadOptions& options);
 Module load(std::istream& in, const LoadOptions& options);
 Module load(const void* data, size_t size, const LoadOptions& options);
-Module load(std::shared_ptr<caffe2::serialize::ReadAdapterInterface> reader, const LoadOptions& options);
+Module load(const std::shared_ptr<caffe2::serialize::ReadAdapterInterface>& reader, const LoadOptions& options);
 Module load(const std::string& path, std::optional<c10::Device> device = std::nullopt, bool load_debug_files = true);
 Module load(
     const std::string& path, std::optional<c10::Device> device, ExtraFilesMap& extra_files,
@@ -166,10 +166,10 @@ Module load(std::istream& in, std::optional<c10::Device> device = std::nullopt, 
 Module load(
     std::istream& in, std::optional<c10::Device> device, ExtraFilesMap& extra_files, bool load_debug_files = true);
 Module load(
-    std::shared_ptr<caffe2::serialize::ReadAdapterInterface> reader, std::optional<c10::Device> device = std::nullopt,
-    bool load_debug_files = true);
+    const std::shared_ptr<caffe2::serialize::ReadAdapterInterface>& reader,
+    std::optional<c10::Device> device = std::nullopt, bool load_debug_files = true);
 Module load(
-    std::shared_ptr<caffe2::serialize::ReadAdapterInterface> reader, std::optional<c10::Device> device,
+    const std::shared_ptr<caffe2::serialize::ReadAdapterInterface>& reader, std::optional<c10::Device> device,
     ExtraFilesMap& extra_files, bool load_debug_files = true);
 
 }  // namespace cresset

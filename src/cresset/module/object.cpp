@@ -175,7 +175,7 @@ bool Object::hasattr(const std::string& name) const {
   return type->hasAttribute(name) || type->hasConstant(name);
 }
 
-void Object::setattr(const std::string& name, IValue value) const {
+void Object::setattr(const std::string& name, const IValue& value) const {
   auto type = this->type();
   auto slot = type->findAttributeSlot(name);
   if (!slot) {
@@ -194,7 +194,7 @@ void Object::setattr(const std::string& name, IValue value) const {
   writeSlot(*object_, *slot, std::move(*converted));
 }
 
-void Object::define(const std::string& source, ResolverPtr resolver) {
+void Object::define(const std::string& source, ResolverPtr resolver) const {
   auto text = std::make_shared<const Source>(source, "<string>");
   auto self = type();
   auto program = this->program();

@@ -75,7 +75,7 @@ class Object {
   IValue attr(const std::string& name, IValue or_else) const;
   bool hasattr(const std::string& name) const;
   /// The value must have the attribute's type or convert to it.
-  void setattr(const std::string& name, IValue value) const;
+  void setattr(const std::string& name, const IValue& value) const;
   size_t num_slots() const { return _ivalue()->slots().size(); }
 
   struct Property {
@@ -101,7 +101,7 @@ class Object {
 
   /// Compiles `def`s that take self and adds them as methods, to all objects of the class. They may call each other; if
   /// one is wrong, none is added.
-  void define(const std::string& source, ResolverPtr resolver = nullptr);
+  void define(const std::string& source, ResolverPtr resolver = nullptr) const;
 
   /// An object with the same attribute values.
   Object copy() const;
