@@ -8,6 +8,7 @@ group that had no complaints is not checked again until one of its files, a head
 
 import argparse
 import concurrent.futures
+import functools
 import hashlib
 import json
 import os
@@ -30,19 +31,30 @@ def groups(build):
             yield file, entry["command"]
 
 
+@functools.cache
+def named(file):
+    """Our own files that the lines of a file include."""
+    found = []
+    for name in re.findall(r'^\s*#\s*include\s*["<]([^">]+)[">]', file.read_text(), re.M):
+        at = next((folder / name for folder in (file.parent, *INCLUDED_FROM) if (folder / name).is_file()), None)
+        found += [at.resolve()] if at else []
+    return found
+
+
 def includes(path):
     """Our own files that a file includes, itself first."""
     seen, todo = {path: None}, [path]
     while todo:
-        file = todo.pop()
-        for name in re.findall(r'^\s*#\s*include\s*["<]([^">]+)[">]', file.read_text(), re.M):
-            for folder in (file.parent, *INCLUDED_FROM):
-                found = (folder / name).resolve()
-                if found.is_file() and found not in seen:
-                    seen[found] = None
-                    todo.append(found)
-                    break
+        for found in named(todo.pop()):
+            if found not in seen:
+                seen[found] = None
+                todo.append(found)
     return list(seen)
+
+
+@functools.cache
+def content(file):
+    return file.read_bytes().replace(str(ROOT).encode(), b"") + b"\0"
 
 
 def key(version, command, files):
@@ -50,7 +62,7 @@ def key(version, command, files):
     for part in (version, (ROOT / ".clang-tidy").read_text(), command.replace(str(ROOT), "")):
         digest.update(part.encode() + b"\0")
     for file in files:
-        digest.update(file.read_bytes().replace(str(ROOT).encode(), b"") + b"\0")
+        digest.update(content(file))
     return digest.hexdigest()
 
 
