@@ -689,7 +689,10 @@ def test_static_modules_are_saved(tmp_path):
         assert torch.equal(load(str(path), _extra_files=files)(x, scale=3.0), value)
         assert files["note"] == b"kept"
     # What was pickled has the attributes' values of then.
-    for value, other in ((expected[0] + 3, pickle.loads(pickle.dumps(static))), (expected[0] + 3, copy.deepcopy(static))):
+    for value, other in (
+        (expected[0] + 3, pickle.loads(pickle.dumps(static))),
+        (expected[0] + 3, copy.deepcopy(static)),
+    ):
         torch.testing.assert_close(other(x, scale=3.0), value)
     function = cresset.static_module(cresset.script(add_and_double))
     function.save(tmp_path / "function.pt")

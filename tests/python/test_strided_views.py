@@ -11,7 +11,10 @@ import cresset
 # An expression over x and the other arguments, their types, and the values that they get.
 DIMS = (-4, -3, -1, 0, 1, 2, 3)
 CASES = {
-    "x.permute(d)": ("d: List[int]", [([1, 0],), ([0, 1],), ([2, 0, 1],), ([0, -1, 1],), ([0, 0],), ([3, 1, 2, 0],), ([],)]),
+    "x.permute(d)": (
+        "d: List[int]",
+        [([1, 0],), ([0, 1],), ([2, 0, 1],), ([0, -1, 1],), ([0, 0],), ([3, 1, 2, 0],), ([],)],
+    ),
     "x.transpose(a, b)": ("a: int, b: int", list(itertools.product(DIMS, (-2, 0, 1)))),
     "x.swapaxes(a, b)": ("a: int, b: int", [(0, 1), (0, 5)]),
     "x.swapdims(a, b)": ("a: int, b: int", [(0, 1), (-1, 0)]),
@@ -25,12 +28,28 @@ CASES = {
         [(0, 2, 1), (1, None, 2), (None, -1, 1), (-2, None, 1), (3, 1, 1), (-9, 9, 3), (0, 2, 0), (1, 2**62, 2**62)],
     ),
     "x[:, a:b]": ("a: Optional[int], b: Optional[int]", [(0, 1), (1, None), (None, -1)]),
-    "x.narrow(a, b, c)": ("a: int, b: int, c: int", list(itertools.product((0, -1, 2), (0, 1, -1, 5, -9), (0, 1, 2, -1)))),
-    "x.view(d)": ("d: List[int]", [([-1],), ([6],), ([2, -1],), ([-1, 1, 2],), ([0],), ([-1, -1],), ([-2],), ([3, 2],), ([],)]),
+    "x.narrow(a, b, c)": (
+        "a: int, b: int, c: int",
+        list(itertools.product((0, -1, 2), (0, 1, -1, 5, -9), (0, 1, 2, -1))),
+    ),
+    "x.view(d)": (
+        "d: List[int]",
+        [([-1],), ([6],), ([2, -1],), ([-1, 1, 2],), ([0],), ([-1, -1],), ([-2],), ([3, 2],), ([],)],
+    ),
     "x.reshape(d)": ("d: List[int]", [([-1],), ([6],), ([2, -1],), ([0],), ([3, 2],), ([24],)]),
     "x.expand(d)": (
         "d: List[int]",
-        [([2, 3],), ([-1, -1],), ([5, 2, 3],), ([-1, 2, 3],), ([4, -1, -1, -1],), ([3],), ([0, -1, -1],), ([],), ([-2, 3],)],
+        [
+            ([2, 3],),
+            ([-1, -1],),
+            ([5, 2, 3],),
+            ([-1, 2, 3],),
+            ([4, -1, -1, -1],),
+            ([3],),
+            ([0, -1, -1],),
+            ([],),
+            ([-2, 3],),
+        ],
     ),
     "x.expand_as(torch.zeros(d))": ("d: List[int]", [([2, 3],), ([5, 2, 3],), ([2, 3, 4],), ([1],)]),
     "x.view_as(torch.zeros(d))": ("d: List[int]", [([6],), ([3, 2],), ([24],), ([0],)]),
@@ -176,7 +195,9 @@ def test_gradients_through_inner_views():
             assert torch.equal(found, program(x, w))
             if any(requiring):
                 inputs = [v for v in (x, w) if v.requires_grad]
-                for a, b in zip(torch.autograd.grad(found, inputs), torch.autograd.grad(program(x, w), inputs), strict=True):
+                for a, b in zip(
+                    torch.autograd.grad(found, inputs), torch.autograd.grad(program(x, w), inputs), strict=True
+                ):
                     torch.testing.assert_close(a, b)
 
 

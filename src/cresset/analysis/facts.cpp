@@ -116,8 +116,7 @@ class FactPropagator {
       bool changed = false;
       std::vector<Fact> found;
       found.reserve(count);
-      for (size_t i = 0; i < count; ++i)
-        found.push_back(Fact::common(carried[i], carriedFact(body->outputs()[i + 1])));
+      for (size_t i = 0; i < count; ++i) found.push_back(Fact::common(carried[i], carriedFact(body->outputs()[i + 1])));
       // Layouts change in one visit, and after that no more: the other facts shall not have to wait for them.
       bool layouts_stay = true;
       for (size_t i = 0; i < count; ++i) layouts_stay &= found[i].contiguity == carried[i].contiguity;

@@ -25,9 +25,9 @@ struct MemoryPlan {
   static constexpr size_t kAlignment = 64;
 };
 
-/// Largest first, each at the lowest offset that is free while it is needed; of up to 256 temporaries, some other orders
-/// too if that takes more than the least. Takes quadratic time. The order and its bounds: Pisarchyk and Lee, "Efficient
-/// Memory Management for Deep Neural Net Inference", 2020, "greedy by size".
+/// Largest first, each at the lowest offset that is free while it is needed; of up to 256 temporaries, some other
+/// orders too if that takes more than the least. Takes quadratic time. The order and its bounds: Pisarchyk and Lee,
+/// "Efficient Memory Management for Deep Neural Net Inference", 2020, "greedy by size".
 MemoryPlan planMemory(std::span<const Temporary> temporaries);
 
 /// What any placement needs at least: the most that is needed at one step, each temporary rounded up to kAlignment.

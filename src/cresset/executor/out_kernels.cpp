@@ -95,8 +95,7 @@ constexpr OutKernel mul_number = byNumber<at::cpu::mul_out>, div_number = byNumb
 constexpr OutKernel add_number = scaledNumber<at::cpu::add_out>, sub_number = scaledNumber<at::cpu::sub_out>;
 
 bool rsub_number(const OutArguments& arguments) {
-  at::cpu::sub_out(
-      arguments.output(0), number(arguments, 1), tensor(arguments, 0), arguments.input(2).toScalar());
+  at::cpu::sub_out(arguments.output(0), number(arguments, 1), tensor(arguments, 0), arguments.input(2).toScalar());
   return true;
 }
 

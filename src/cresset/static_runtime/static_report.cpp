@@ -61,8 +61,8 @@ class OperationNames {
       op.what = operatorsOf(*subgraphs_.at(instruction.b));
     } else {
       const Operator& called = *code_.operators[instruction.b];
-      op.kind = called.isOfDispatcher() && instruction.op != Op::CallView ? StaticNodeKind::Fallback
-                                                                          : StaticNodeKind::Native;
+      op.kind =
+          called.isOfDispatcher() && instruction.op != Op::CallView ? StaticNodeKind::Fallback : StaticNodeKind::Native;
       op.what = called.fullName();
     }
     return op;
