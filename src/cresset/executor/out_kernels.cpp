@@ -193,9 +193,10 @@ bool cat(const OutArguments& arguments) {
   return true;
 }
 
-/// Of tensors of one dtype and the same sizes; others are joined by cat, or refused.
+/// Of tensors of one dtype and the same sizes, whose result is contiguous; others are joined by cat, or refused.
 bool stack(const OutArguments& arguments) {
   const auto tensors = arguments.input(0).toTensorVector();
+  if (!tensors.empty() && tensors[0].dim() > 2) return false;
   for (const at::Tensor& each : tensors) {
     if (each.sizes() != tensors[0].sizes() || each.scalar_type() != tensors[0].scalar_type()) return false;
   }
