@@ -196,6 +196,10 @@ class Generator:
                 lambda: f'{{"a": {inner()}, "b": {inner()}}}["{r.choice("ab")}"]',
                 lambda: f"Base.scaled(thing, {inner()})",
                 lambda: f"sum(a * i for i, a in enumerate([{inner()}, {inner()}]))",
+                lambda: f"sum({{i: a * {self.number()} for i, a in enumerate([{inner()}, {inner()}])}}.values())",
+                lambda: (
+                    f"{inner()} * getattr({r.choice(['thing', 'derived', 'layer', 'x'])}, '{r.choice(['extra', 'made', 'k'])}', n)"
+                ),
                 lambda: f"sum(a.tanh() for a in doubled({inner()}, {r.choice(['2', 'n', '3'])}))",
                 lambda: f"torch.stack(tuple(a + {self.number()} for a in [{inner()}, {inner()}])).mean(0)",
                 lambda: f"scaler({self.number()})({inner()}{r.choice(['', ', 2', ', n, 1'])})",
@@ -214,6 +218,9 @@ class Generator:
                 lambda: "data",
                 lambda: f"not {self.number()}",
                 lambda: f"{r.choice(['any', 'all'])}(a > {self.number()} for a in [{self.number()}, {self.number()}])",
+                lambda: (
+                    f"getattr({r.choice(['thing', 'derived'])}, '{r.choice(['extra', 'found', 'k'])}', None) is None"
+                ),
                 lambda: f"any(isinstance(a, {r.choice(['int', 'torch.Tensor'])}) for a in thing.items)",
                 lambda: f"{r.choice(self.tensors)} is {r.choice(self.tensors)}",
                 lambda: f"{r.choice(self.tensors)}.requires_grad",

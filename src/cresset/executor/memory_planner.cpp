@@ -39,11 +39,12 @@ MemoryPlan placeInOrder(std::span<const Temporary> temporaries, const Order& ord
   return plan;
 }
 
-/// Tries other orders until none of a few is better: what ends highest is placed first.
+/// Tries a few other orders, as many as take some tens of microseconds: what ends highest is placed first.
 void improve(std::span<const Temporary> temporaries, Order order, size_t least, MemoryPlan& best) {
-  constexpr int kTries = 48;
+  constexpr size_t kMostTries = 48, kMostSteps = 25000;
+  const size_t tries = std::min(kMostTries, kMostSteps / (order.size() * order.size()));
   MemoryPlan plan = placeInOrder(temporaries, order);
-  for (int i = 0; i < kTries; ++i) {
+  for (size_t i = 0; i < tries; ++i) {
     if (plan.bytes < best.bytes) best = plan;
     if (best.bytes <= least) return;
     const auto highest = std::find_if(order.rbegin(), order.rend(), [&](size_t at) {
@@ -57,7 +58,7 @@ void improve(std::span<const Temporary> temporaries, Order order, size_t least, 
 }  // namespace
 
 MemoryPlan planMemory(std::span<const Temporary> temporaries) {
-  constexpr size_t kMostToImprove = 256;
+  constexpr size_t kMostToImprove = 150;
   Order by_size(temporaries.size());
   std::iota(by_size.begin(), by_size.end(), size_t{0});
   Order by_length = by_size;
