@@ -189,6 +189,7 @@ def in_child(function, items):
         child = os.fork()
         if child == 0:
             status = 1
+            torch.set_num_threads(1)  # those of OpenMP's pool were not forked: a kernel would wait for them
             try:
                 with os.fdopen(writer, "wb") as out:
                     for item in items:
