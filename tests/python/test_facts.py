@@ -176,6 +176,7 @@ def ends_eager(item):
     """Whether eager PyTorch alone ends the process for a call."""
     child = os.fork()
     if child == 0:
+        torch.set_num_threads(1)
         called_again(item)
         os._exit(0)
     return os.waitpid(child, 0)[1] != 0
