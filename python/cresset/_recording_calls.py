@@ -538,6 +538,9 @@ class Calls:
         """A hasattr that runs no code of the program."""
         self.identical(callee)
         owner, name = self.object_and_name("hasattr", arguments, names)
+        if self.is_missing_attribute(owner, name):
+            self.pending = self.constant(False)
+            return
         found = self.class_attribute(owner, name)
         if found is not None and type(found) is not types.FunctionType and hasattr(type(found), "__get__"):
             raise NoRow(f"a property: {name}")
@@ -546,10 +549,7 @@ class Calls:
             raise NoRow("an object with names of its own kind")
         if found is None and members is not None and name in members:
             self.dict_item(self.instance_dict(owner), name, members[name])
-            found = True
-        if found is None:
-            found = self.has_member(owner, name, members)
-        self.pending = self.constant(found is not None)
+        self.pending = self.constant(True)
 
     def is_missing_attribute(self, owner, name):
         """Whether a look at the attribute raises, checked; False also where a look at it tells."""

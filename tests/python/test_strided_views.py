@@ -147,6 +147,8 @@ def test_views_inside_are_no_calls():
     views = ("aten::chunk", "aten::unsqueeze", "aten::select", "aten::reshape", "aten::view", "aten::transpose")
     assert {kind for what, kind in kinds if what in views} == {"native"}
     assert sorted(kind for what, kind in kinds if what == "aten::t") == ["fallback", "native", "native"]
+    run = static.runtime().benchmark_individual_ops(x, w, main_runs=1)  # what the instructions are
+    assert sorted(op.kind for op in run.ops if op.what == "aten::t") == ["fallback", "native", "native"]
 
 
 def test_views_that_leave_are_views_to_autograd():
