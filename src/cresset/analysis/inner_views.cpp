@@ -65,11 +65,16 @@ class Finder {
       for (const Value* output : node.outputs()) {
         if (staysInside(output)) inside_.insert(output);
       }
-      if (!node.outputs().empty() && areInside(node.outputs())) views_.insert(&node);
+      if (mayBeView(node) && areInside(node.outputs())) views_.insert(&node);
     }
     for (const Value* input : block->inputs()) {
       if (staysInside(input)) inside_.insert(input);
     }
+  }
+
+  static bool mayBeView(const Node& node) {
+    const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
+    return op && mayReturnArgument(*op);
   }
 
   template <class Values>

@@ -164,16 +164,12 @@ const OperatorKernels* OperatorKernels::of(const Operator& op) {
   return entry->second.get();
 }
 
-void OperatorKernels::form(size_t form, Form& chosen) const {
+OperatorKernels::Form OperatorKernels::form(size_t form) const {
+  Form chosen;
   for (const Choices& choices : choices_) {
     chosen.push_back(&choices[form % choices.size()]);
     form /= choices.size();
   }
-}
-
-OperatorKernels::Form OperatorKernels::form(size_t form) const {
-  Form chosen;
-  this->form(form, chosen);
   return chosen;
 }
 

@@ -45,7 +45,6 @@ class OperatorKernels {
   /// Per argument.
   using Form = c10::SmallVector<const Choice*, 6>;
   Form form(size_t form) const;
-  void form(size_t form, Form& chosen) const;
   /// Of a call; nothing if it has none: an argument that no kernel takes.
   std::optional<size_t> formOf(std::span<const c10::IValue* const> arguments) const;
 

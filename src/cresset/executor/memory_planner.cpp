@@ -39,39 +39,39 @@ MemoryPlan placeInOrder(std::span<const Temporary> temporaries, const Order& ord
   return plan;
 }
 
-/// Tries a few other orders, as many as take some tens of microseconds: what ends highest is placed first.
-void improve(std::span<const Temporary> temporaries, Order order, size_t least, MemoryPlan& best) {
-  constexpr size_t kMostTries = 48, kMostSteps = 25000;
-  const size_t tries = std::min(kMostTries, kMostSteps / (order.size() * order.size()));
-  MemoryPlan plan = placeInOrder(temporaries, order);
-  for (size_t i = 0; i < tries; ++i) {
-    if (plan.bytes < best.bytes) best = plan;
-    if (best.bytes <= least) return;
+/// Places them in the order and, until no memory is wasted, in so many others: what ends highest is placed first.
+void place(std::span<const Temporary> temporaries, Order order, size_t tries, size_t least, MemoryPlan& best) {
+  while (true) {
+    const MemoryPlan plan = placeInOrder(temporaries, order);
+    if (best.offsets.empty() || plan.bytes < best.bytes) best = plan;
+    if (best.bytes <= least || tries-- == 0) return;
     const auto highest = std::find_if(order.rbegin(), order.rend(), [&](size_t at) {
       return plan.offsets[at] + rounded(temporaries[at].bytes) == plan.bytes;
     });
     std::rotate(highest, highest + 1, order.rend());
-    plan = placeInOrder(temporaries, order);
   }
 }
 
 }  // namespace
 
 MemoryPlan planMemory(std::span<const Temporary> temporaries) {
-  constexpr size_t kMostToImprove = 150;
+  if (temporaries.empty()) return {};
+  // As many as take some tens of microseconds.
+  constexpr size_t kMostTries = 48, kMostSteps = 25000;
+  const size_t tries = std::min(kMostTries, kMostSteps / (temporaries.size() * temporaries.size()));
+  const size_t least = leastMemory(temporaries);
   Order by_size(temporaries.size());
   std::iota(by_size.begin(), by_size.end(), size_t{0});
   Order by_length = by_size;
   std::stable_sort(
       by_size.begin(), by_size.end(), [&](size_t a, size_t b) { return temporaries[a].bytes > temporaries[b].bytes; });
-  MemoryPlan plan = placeInOrder(temporaries, by_size);
-  const size_t least = leastMemory(temporaries);
-  if (plan.bytes <= least || temporaries.size() > kMostToImprove) return plan;
+  MemoryPlan plan;
+  place(temporaries, std::move(by_size), tries, least, plan);
+  if (plan.bytes <= least || tries == 0) return plan;
   std::stable_sort(by_length.begin(), by_length.end(), [&](size_t a, size_t b) {
     return temporaries[a].last - temporaries[a].first > temporaries[b].last - temporaries[b].first;
   });
-  improve(temporaries, by_size, least, plan);
-  improve(temporaries, by_length, least, plan);
+  place(temporaries, std::move(by_length), tries, least, plan);
   return plan;
 }
 

@@ -25,7 +25,7 @@ struct MemoryPlan {
   static constexpr size_t kAlignment = 64;
 };
 
-/// Largest first, each at the lowest offset that is free while it is needed; of up to 150 temporaries, some other
+/// Largest first, each at the lowest offset that is free while it is needed; of up to 158 temporaries, some other
 /// orders too if that takes more than the least. Takes quadratic time. The order and its bounds: Pisarchyk and Lee,
 /// "Efficient Memory Management for Deep Neural Net Inference", 2020, "greedy by size".
 MemoryPlan planMemory(std::span<const Temporary> temporaries);

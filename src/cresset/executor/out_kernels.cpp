@@ -43,23 +43,6 @@ bool unary(const OutArguments& arguments) {
   return true;
 }
 
-template <at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&)>
-bool binary(const OutArguments& arguments) {
-  kernel(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1));
-  return true;
-}
-
-template <at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Scalar&)>
-bool scaled(const OutArguments& arguments) {
-  kernel(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1), arguments.input(2).toScalar());
-  return true;
-}
-
-constexpr OutKernel sigmoid = unary<at::cpu::sigmoid_out>, tanh = unary<at::cpu::tanh_out>;
-constexpr OutKernel mul = binary<at::cpu::mul_out>, div = binary<at::cpu::div_out>;
-constexpr OutKernel mm = binary<at::cpu::mm_out>, bmm = binary<at::cpu::bmm_out>;
-constexpr OutKernel add = scaled<at::cpu::add_out>, sub = scaled<at::cpu::sub_out>;
-
 template <class T>
 at::Tensor numberOf(const at::Scalar& number) {
   at::Tensor made = at::detail::empty_cpu({}, c10::CppTypeToScalarType<T>::value, false);
@@ -79,20 +62,26 @@ at::Tensor number(const OutArguments& arguments, size_t i) {
   return at::native::wrapped_scalar_tensor(number);
 }
 
-template <at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&)>
-bool byNumber(const OutArguments& arguments) {
-  kernel(arguments.output(0), tensor(arguments, 0), number(arguments, 1));
+/// `second`: how the kernel takes the second argument.
+template <at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&), auto second = tensor>
+bool binary(const OutArguments& arguments) {
+  kernel(arguments.output(0), tensor(arguments, 0), second(arguments, 1));
   return true;
 }
 
-template <at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Scalar&)>
-bool scaledNumber(const OutArguments& arguments) {
-  kernel(arguments.output(0), tensor(arguments, 0), number(arguments, 1), arguments.input(2).toScalar());
+template <
+    at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Scalar&), auto second = tensor>
+bool scaled(const OutArguments& arguments) {
+  kernel(arguments.output(0), tensor(arguments, 0), second(arguments, 1), arguments.input(2).toScalar());
   return true;
 }
 
-constexpr OutKernel mul_number = byNumber<at::cpu::mul_out>, div_number = byNumber<at::cpu::div_out>;
-constexpr OutKernel add_number = scaledNumber<at::cpu::add_out>, sub_number = scaledNumber<at::cpu::sub_out>;
+constexpr OutKernel sigmoid = unary<at::cpu::sigmoid_out>, tanh = unary<at::cpu::tanh_out>;
+constexpr OutKernel mul = binary<at::cpu::mul_out>, mul_number = binary<at::cpu::mul_out, number>;
+constexpr OutKernel div = binary<at::cpu::div_out>, div_number = binary<at::cpu::div_out, number>;
+constexpr OutKernel mm = binary<at::cpu::mm_out>, bmm = binary<at::cpu::bmm_out>;
+constexpr OutKernel add = scaled<at::cpu::add_out>, add_number = scaled<at::cpu::add_out, number>;
+constexpr OutKernel sub = scaled<at::cpu::sub_out>, sub_number = scaled<at::cpu::sub_out, number>;
 
 bool rsub_number(const OutArguments& arguments) {
   at::cpu::sub_out(arguments.output(0), number(arguments, 1), tensor(arguments, 0), arguments.input(2).toScalar());
@@ -196,12 +185,12 @@ bool cat(const OutArguments& arguments) {
 /// Of tensors of one dtype and the same sizes, whose result is contiguous; others are joined by cat, or refused.
 bool stack(const OutArguments& arguments) {
   const auto tensors = arguments.input(0).toTensorVector();
-  if (!tensors.empty() && tensors[0].dim() > 2) return false;
+  if (tensors.empty() || tensors[0].dim() > 2) return false;
   for (const at::Tensor& each : tensors) {
     if (each.sizes() != tensors[0].sizes() || each.scalar_type() != tensors[0].scalar_type()) return false;
   }
   const int64_t dim = arguments.input(1).toInt();
-  if (tensors.empty() || dim < -tensors[0].dim() - 1 || dim > tensors[0].dim()) return false;
+  if (dim < -tensors[0].dim() - 1 || dim > tensors[0].dim()) return false;
   at::cpu::_stack_out(arguments.output(0), tensors, dim < 0 ? dim + tensors[0].dim() + 1 : dim);
   return true;
 }

@@ -162,6 +162,8 @@ struct OperatorCall::Prepared {
 
  private:
   std::optional<StridedLayout> layout() const;
+  /// Into a tensor that has the result's layout; `is_row`: that, and those of the operands, are as isRow says.
+  void run(const at::Tensor& result, bool is_row) const;
   Launch launch(const at::Tensor& result) const;
   bool isRow() const;
 };
@@ -189,9 +191,20 @@ bool OperatorCall::Prepared::isRow() const {
   return true;
 }
 
+void OperatorCall::Prepared::run(const at::Tensor& result, bool is_row) const {
+  num_calls.fetch_add(1, std::memory_order_relaxed);
+  if (is_row) return runRow(launch(result), result.numel());
+  if (result.numel() == 0) return;
+  std::vector<at::Tensor> buffers(operands.begin(), operands.end());
+  buffers.push_back(result);
+  const std::vector<at::ScalarType> dtypes(buffers.size(), dtype);
+  runRows(launch(result), *codegen::makeLoopNest(loopsOver(buffers), {}, /*contracts=*/false, dtypes));
+}
+
 bool OperatorCall::Prepared::computeInto(const at::Tensor& target) const {
   c10::TensorImpl& tensor = *target.unsafeGetTensorImpl();
-  if (isRow()) {
+  const bool is_row = isRow();
+  if (is_row) {
     tensor.set_sizes_contiguous(operands[0].sizes());
   } else if (const auto expected = layout()) {
     tensor.set_sizes_and_strides(expected->sizes, expected->strides);
@@ -199,27 +212,23 @@ bool OperatorCall::Prepared::computeInto(const at::Tensor& target) const {
     return false;
   }
   giveMemory(target);
-  return compute(&target).defined();
+  run(target, is_row);
+  return true;
 }
 
 at::Tensor OperatorCall::Prepared::compute(const at::Tensor* target) const {
-  num_calls.fetch_add(1, std::memory_order_relaxed);
-  if (isRow() && (!target || (target->is_contiguous() && target->sizes() == operands[0].sizes()))) {
-    const at::Tensor result =
-        target ? *target
-               : at::Tensor(at::detail::empty_cpu(operands[0].sizes(), dtype, false, c10::MemoryFormat::Contiguous));
-    runRow(launch(result), result.numel());
-    return result;
+  const bool is_row = isRow() && (!target || (target->is_contiguous() && target->sizes() == operands[0].sizes()));
+  at::Tensor result;
+  if (is_row) {
+    result = target
+                 ? *target
+                 : at::Tensor(at::detail::empty_cpu(operands[0].sizes(), dtype, false, c10::MemoryFormat::Contiguous));
+  } else {
+    const auto expected = layout();
+    if (!expected || (target && target->sizes() != c10::IntArrayRef(expected->sizes))) return {};
+    result = target ? *target : at::Tensor(at::detail::empty_strided_cpu(expected->sizes, expected->strides, dtype));
   }
-  const auto expected = layout();
-  if (!expected || (target && target->sizes() != c10::IntArrayRef(expected->sizes))) return {};
-  const at::Tensor result =
-      target ? *target : at::Tensor(at::detail::empty_strided_cpu(expected->sizes, expected->strides, dtype));
-  if (result.numel() == 0) return result;
-  std::vector<at::Tensor> buffers(operands.begin(), operands.end());
-  buffers.push_back(result);
-  const std::vector<at::ScalarType> dtypes(buffers.size(), dtype);
-  runRows(launch(result), *codegen::makeLoopNest(loopsOver(buffers), {}, /*contracts=*/false, dtypes));
+  run(result, is_row);
   return result;
 }
 
@@ -298,7 +307,7 @@ bool OperatorCall::prepare(Arguments arguments, Prepared& call) const {
   if (!form) return false;
   std::optional<at::ScalarType> dtype;
   bool is_mixed = false;
-  kernels_.form(*form, call.chosen);
+  call.chosen = kernels_.form(*form);
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (call.chosen[i]->kind == ScalarArgument::Kind::Element) {
       const at::Tensor& tensor = arguments[i]->toTensor();
