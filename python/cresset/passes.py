@@ -107,14 +107,14 @@ def decompose(graph):
 
 
 def create_autodiff_subgraphs(graph, threshold=2):
-    """Puts the parts of the graph through which gradients flow by rules into subgraphs, ``prim::Subgraph`` of the kind
-    "differentiable", and returns their nodes.
+    """Puts the parts of the graph through which gradients flow by rules into subgraphs, and returns their nodes,
+    ``prim::DifferentiableGraph``.
 
     Types of tensors must be known: set those of inputs, then :func:`propagate_types`. Parts with fewer than ``threshold``
     operators that have gradients stay as they are. Changes the graph in place.
     """
     _C._create_regions(graph, threshold)
-    return [node for node in graph.findAllNodes("prim::Subgraph") if node["kind"] == "differentiable"]
+    return graph.findAllNodes("prim::DifferentiableGraph")
 
 
 def compute_shapes(graph):

@@ -233,9 +233,9 @@ TEST_CASE("alias: steps grow with the number of subgraphs, not faster") {
     std::string nodes, sections;
     for (size_t i = 0; i < count; ++i) {
       const std::string number = std::to_string(i), last = i ? "%y" + std::to_string(i - 1) : "%x";
-      nodes += "  %y" + number + " : Tensor = prim::Subgraph_" + number + "[kind=\"differentiable\"](" + last + ")\n";
+      nodes += "  %y" + number + " : Tensor = prim::DifferentiableGraph_" + number + "(" + last + ")\n";
       sections +=
-          "with prim::Subgraph_" + number +
+          "with prim::DifferentiableGraph_" + number +
           " = graph(%p : Tensor):\n  %v : Tensor = aten::t(%p)\n  %r : Tensor = aten::relu_(%v)\n  return (%r)\n";
     }
     Fixture f("graph(%x : Tensor):\n" + nodes + "  return (%y" + std::to_string(count - 1) + ")\n" + sections);
@@ -253,9 +253,9 @@ TEST_CASE("alias: values inside of subgraphs can be asked about") {
   Fixture f(R"(graph(%a : Tensor, %b : Tensor):
   %x : Tensor = aten::relu(%a)
   %y : Tensor = aten::relu(%b)
-  %v : Tensor = prim::Subgraph_0[kind="differentiable"](%x, %y)
+  %v : Tensor = prim::DifferentiableGraph_0(%x, %y)
   return (%v)
-with prim::Subgraph_0 = graph(%p : Tensor, %q : Tensor):
+with prim::DifferentiableGraph_0 = graph(%p : Tensor, %q : Tensor):
   %t : Tensor = aten::t(%p)
   return (%t)
 )");

@@ -607,16 +607,16 @@ graph(%n : int):
 
 TEST_CASE("interpreter: a subgraph is one instruction") {
   const std::string text = R"(graph(%x : int, %l : int[]):
-  %y : int, %unused : int, %m : int[] = prim::Subgraph_0[kind="differentiable"](%x, %l)
+  %y : int, %unused : int, %m : int[] = prim::DifferentiableGraph_0(%x, %l)
   %n : int[] = aten::append(%l, %y)
   return (%m)
-with prim::Subgraph_0 = graph(%x : int, %l : int[]):
+with prim::DifferentiableGraph_0 = graph(%x : int, %l : int[]):
   %1 : int = prim::Constant[value=1]()
   %y : int = aten::add(%x, %1)
-  %z : int = prim::Subgraph_1[kind="differentiable"](%y)
+  %z : int = prim::DifferentiableGraph_1(%y)
   %m : int[] = aten::append(%l, %z)
   return (%z, %y, %l)
-with prim::Subgraph_1 = graph(%x : int):
+with prim::DifferentiableGraph_1 = graph(%x : int):
   %2 : int = prim::Constant[value=2]()
   %y : int = aten::mul(%x, %2)
   return (%y)
@@ -630,9 +630,9 @@ with prim::Subgraph_1 = graph(%x : int):
 
 TEST_CASE("interpreter: an error in a subgraph has the frame of its function") {
   const auto graph = parseGraph(R"(graph(%x : int):
-  %y : int = prim::Subgraph_0[kind="differentiable"](%x)
+  %y : int = prim::DifferentiableGraph_0(%x)
   return (%y)
-with prim::Subgraph_0 = graph(%x : int):
+with prim::DifferentiableGraph_0 = graph(%x : int):
   %0 : int = prim::Constant[value=0]()
   %y : int = aten::floordiv(%x, %0)
   return (%y)

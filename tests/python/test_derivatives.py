@@ -98,7 +98,7 @@ def operators(graph):
     """Full names of the operators outside and inside of differentiable regions."""
     outside, inside = set(), set()
     for node in graph.nodes():
-        if node.kind() == "prim::Subgraph":
+        if node.kind() == "prim::DifferentiableGraph":
             inside |= {full_name(inner) for inner in node.g("Subgraph").nodes()}
         else:
             outside.add(full_name(node))

@@ -319,7 +319,7 @@ def test_errors_in_regions_have_the_stack_of_the_program():
             script(*bad)
         texts.append(str(caught.value))
     assert texts[0] == texts[1] and "in helper" in texts[0]
-    assert any(n.kind() == "prim::Subgraph" for n in script.graph_for(*bad).nodes())
+    assert any(n.kind() == "prim::DifferentiableGraph" for n in script.graph_for(*bad).nodes())
 
 
 def test_threads_share_plans():
@@ -793,7 +793,7 @@ def test_checks_and_counters_stand_in_regions(inplace):
             assert torch.equal(p.grad, q.grad), name
         for (name, p), q in zip(eager.named_buffers(), script.buffers(), strict=True):
             assert torch.equal(p, q), name
-    regions = [n for n in script.graph_for(x).nodes() if n.kind() == "prim::Subgraph"]
+    regions = [n for n in script.graph_for(x).nodes() if n.kind() == "prim::DifferentiableGraph"]
     inside = [n.kind() for region in regions for n in region.g("Subgraph").nodes()]
     assert len(regions) == 1
     assert inside.count("aten::conv2d") == 2 and inside.count("prim::If") == 2 and inside.count("aten::add_") == 2
@@ -1085,7 +1085,7 @@ def test_what_has_nothing_to_do_with_each_other_is_in_no_region_together():
         assert x.grad is not None
         with pytest.raises(RuntimeError, match="a second time"):
             b.sum().backward()
-    assert str(script.graph_for(x, z)).count("prim::Subgraph_") == 4  # each where it is, and below
+    assert str(script.graph_for(x, z)).count("prim::DifferentiableGraph_") == 4  # each where it is, and below
 
 
 def test_long_programs_have_several_regions():
@@ -1096,7 +1096,7 @@ def test_long_programs_have_several_regions():
         unit.f(*arguments)
     assert [plan.nodes < 20 for plan in cresset.explain(unit.f).plans] == [True]
     graph = unit.f.graph_for(*arguments)
-    assert len([node for node in graph.nodes() if node.kind() == "prim::Subgraph"]) > 2
+    assert len([node for node in graph.nodes() if node.kind() == "prim::DifferentiableGraph"]) > 2
 
 
 def test_graphs_of_plans_with_subgraphs_are_programs():
@@ -1113,7 +1113,7 @@ def test_graphs_of_plans_with_subgraphs_are_programs():
     for _ in range(2):
         expected = script(*arguments)
     graph = script.graph_for(*arguments)
-    assert any(node.kind() == "prim::Subgraph" for node in graph.nodes())
+    assert any(node.kind() == "prim::DifferentiableGraph" for node in graph.nodes())
     graph.lint()
     read = cresset.parse_ir(str(graph))
     assert str(read) == str(graph)
@@ -1159,7 +1159,7 @@ def test_a_region_keeps_what_the_gradients_of_a_call_need():
         x = torch.ones(3, requires_grad=True)
         function(x, torch.ones(3)).backward()
         assert x.grad.tolist() == [6, 6, 6]
-    assert "prim::Subgraph_" in str(script.graph_for(x, torch.ones(3)))
+    assert "prim::DifferentiableGraph_" in str(script.graph_for(x, torch.ones(3)))
     y = torch.ones(6, requires_grad=True)  # and here it does
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         script(y, torch.ones(3)).backward()

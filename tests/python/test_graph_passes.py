@@ -106,7 +106,7 @@ def test_differentiable_subgraphs():
     with cresset.patch_torch_jit():
         assert torch._C._jit_pass_create_autodiff_subgraphs(graph.copy(), 1) is None  # torch's returns nothing
     (node,) = passes.create_autodiff_subgraphs(graph, 1)
-    assert node["kind"] == "differentiable" and node.g("Subgraph").findNode("aten::tanh")
+    assert node.kind() == "prim::DifferentiableGraph" and node.g("Subgraph").findNode("aten::tanh")
     graph.lint()
 
 

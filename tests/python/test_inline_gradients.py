@@ -559,11 +559,11 @@ def test_nothing_is_recorded_if_nobody_could_see_it():
     for _ in range(2):
         run(script, "leaves")
     graph = str(script.graph_for(*arguments("leaves")))
-    assert 'kind="differentiable"' not in graph and "release_graph" not in graph
+    assert "prim::DifferentiableGraph" not in graph and "release_graph" not in graph
 
 
 def test_forces_are_one_region():
     script = cresset.script(MODULE.create_graph)
     run(script, "leaves")
     graph = str(script.graph_for(*arguments("leaves")))
-    assert graph.count("= prim::Subgraph") == 1
+    assert graph.count("= prim::DifferentiableGraph") == 1

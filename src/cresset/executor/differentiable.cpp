@@ -540,16 +540,9 @@ void Region::call(std::vector<c10::IValue>& stack, size_t num_inputs) const {
 }  // namespace
 
 std::shared_ptr<const CompiledSubgraph> compileSubgraph(const Node& subgraph) {
-  switch (kindOfSubgraph(subgraph)) {
-    case SubgraphKind::Differentiable:
-      return std::make_shared<Region>(subgraph.g(attr::Subgraph)->copy());
-    case SubgraphKind::Fused:
-    case SubgraphKind::Sequence:
-      return compileFused(subgraph);
-    case SubgraphKind::Count:
-      break;
-  }
-  return nullptr;
+  if (isSubgraph(subgraph, SubgraphKind::Differentiable))
+    return std::make_shared<Region>(subgraph.g(attr::Subgraph)->copy());
+  return compileFused(subgraph);
 }
 
 size_t numGradientFunctions() {

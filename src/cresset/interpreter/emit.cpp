@@ -281,6 +281,7 @@ void Emitter::emitNode(const Liveness::NodeInfo& info) {
   using Emit = void (Emitter::*)(const Liveness::NodeInfo&);
   static constexpr Emit kEmit[] = {
 #define STRUCTURE(Name, ...) &Emitter::emit##Name,
+#define SUBGRAPH(Name, Kind) &Emitter::emitSubgraph,
 #define MARKER(Name, ...) nullptr,
 #include "cresset/ir/structural.def"
   };

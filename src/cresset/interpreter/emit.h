@@ -107,7 +107,9 @@ class Emitter {
 
   // One per structural node: emit.cpp, of If and Loop emit_control.cpp.
 #define STRUCTURE(Name, ...) void emit##Name(const Liveness::NodeInfo& info);
+#define SUBGRAPH(Name, Kind)
 #include "cresset/ir/structural.def"
+  void emitSubgraph(const Liveness::NodeInfo& info);  // of all kinds
 };
 
 }  // namespace cresset

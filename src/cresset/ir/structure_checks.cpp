@@ -407,13 +407,6 @@ void checkFork(const Node& n) {
 }
 
 void checkSubgraph(const Node& n) {
-  const std::string& kind = n.s(Symbol::attr("kind"));
-  if (!findSubgraphKind(kind)) {
-    std::string known;
-    for (size_t i = 0; i < static_cast<size_t>(SubgraphKind::Count); ++i)
-      known += (i ? ", " : "") + std::string(toString(static_cast<SubgraphKind>(i)));
-    complain("there is no kind of subgraph '" + kind + "'; the kinds are: " + known);
-  }
   const Graph& graph = *n.g(attr::Subgraph);
   checkSubgraphInputs(n, graph);
   if (graph.outputs().size() != n.outputs().size()) {

@@ -1,30 +1,34 @@
-// prim::Subgraph: a part of a graph that is compiled apart. The node's attribute `Subgraph` is what it does, with its
-// inputs and outputs; `kind` says what it is compiled to (structural.def). It stands for the nodes of its graph:
+// Subgraphs: parts of a graph that are compiled separately. The node's attribute `Subgraph` is what it does, with its
+// inputs and outputs; its kind says what it is compiled to (structural.def). It stands for the nodes of its graph:
 // analyses see through it, as through the blocks of a branch.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "cresset/ir/graph.h"
 
 namespace cresset {
 
 enum class SubgraphKind : uint8_t {
-#define SUBGRAPH(Name, Text, Doc) Name,
+#define STRUCTURE(Name, ...)
+#define SUBGRAPH(Name, Kind) Name,
 #include "cresset/ir/structural.def"
-  Count
 };
 
-/// "differentiable"
-std::string_view toString(SubgraphKind kind);
-std::optional<SubgraphKind> findSubgraphKind(std::string_view text);
+/// "prim::DifferentiableGraph"
+const char* toString(SubgraphKind kind);
 
-bool isSubgraph(const Node& node);
-bool isSubgraph(const Node& node, SubgraphKind kind);
-SubgraphKind kindOfSubgraph(const Node& node);
+/// Nullopt if the node is no subgraph.
+std::optional<SubgraphKind> findSubgraphKind(const Node& node);
+
+inline bool isSubgraph(const Node& node) {
+  return findSubgraphKind(node).has_value();
+}
+inline bool isSubgraph(const Node& node, SubgraphKind kind) {
+  return findSubgraphKind(node) == kind;
+}
 
 /// A node, in no block yet, that takes `inputs` and returns what the subgraph returns, as values of the same types.
 Node* createSubgraph(Graph& graph, SubgraphKind kind, std::shared_ptr<Graph> subgraph, std::span<Value* const> inputs);

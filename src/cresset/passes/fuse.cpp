@@ -1,6 +1,6 @@
 // Puts operators that one kernel computes into subgraphs:
 //
-//   %a = aten::mul(%x, %y)                    %b = prim::Subgraph[kind="fused"](%x, %y, %z)
+//   %a = aten::mul(%x, %y)                    %b = prim::TensorExprGroup(%x, %y, %z)
 //   %b = aten::add(%a, %z, %one)       →        %a = aten::mul(%x, %y)
 //                                               return aten::add(%a, %z, %one)
 //

@@ -1,8 +1,8 @@
 // Puts fused subgraphs, and what joins tensors, into subgraphs that run as one call:
 //
-//   %a = prim::Subgraph[kind="fused"](%x)             %c = prim::Subgraph[kind="sequence"](%x, %y)
-//   %b = prim::Subgraph[kind="fused"](%a, %y)           %a = prim::Subgraph[kind="fused"](%x)
-//   %l = prim::ListConstruct(%a, %b)              →     %b = prim::Subgraph[kind="fused"](%a, %y)
+//   %a = prim::TensorExprGroup(%x)             %c = prim::KernelSequence(%x, %y)
+//   %b = prim::TensorExprGroup(%a, %y)           %a = prim::TensorExprGroup(%x)
+//   %l = prim::ListConstruct(%a, %b)              →     %b = prim::TensorExprGroup(%a, %y)
 //   %c = aten::cat(%l, %dim)                            %l = prim::ListConstruct(%a, %b)
 //                                                       return aten::cat(%l, %dim)
 //

@@ -11,9 +11,9 @@ graph(%x : Float(*, requires_grad=1, device=cpu)):
   %26 : bool = prim::Constant[value=0]()
   %25 : int = prim::Constant[value=1]()
   %3 : NoneType = prim::Constant()
-  %44 : Float(*, device=cpu) = prim::Subgraph_0[kind="differentiable"](%x, %x, %x, %x, %x, %x, %x, %x)
+  %44 : Float(*, device=cpu) = prim::DifferentiableGraph_0(%x, %x, %x, %x, %x, %x, %x, %x)
   return (%44)
-with prim::Subgraph_0 = graph(%0 : Float(*, requires_grad=1, device=cpu),
+with prim::DifferentiableGraph_0 = graph(%0 : Float(*, requires_grad=1, device=cpu),
       %1 : Float(*, requires_grad=1, device=cpu),
       %2 : Float(*, requires_grad=1, device=cpu),
       %3 : Float(*, requires_grad=1, device=cpu),

@@ -9,17 +9,17 @@ def f(x):
 # f(torch.ones(2).requires_grad_())
 graph(%x : Float(*, requires_grad=1, device=cpu)):
   %2 : int = prim::Constant[value=1]()
-  %h : Float(*, device=cpu) = prim::Subgraph_0[kind="differentiable"](%x, %x)
-  %y : Float(*, device=cpu) = prim::Subgraph_1[kind="differentiable"](%h, %h)
+  %h : Float(*, device=cpu) = prim::DifferentiableGraph_0(%x, %x)
+  %y : Float(*, device=cpu) = prim::DifferentiableGraph_1(%h, %h)
   %7 : (Tensor, Tensor) = prim::TupleConstruct(%h, %y)
   return (%7)
-with prim::Subgraph_0 = graph(%0 : Float(*, requires_grad=1, device=cpu),
+with prim::DifferentiableGraph_0 = graph(%0 : Float(*, requires_grad=1, device=cpu),
       %1 : Float(*, requires_grad=1, device=cpu)):
   %2 : Float(*, device=cpu) = aten::mul(%0, %1)
   %3 : int = prim::Constant[value=1]()
   %h : Float(*, device=cpu) = aten::add(%2, %3, %3)
   return (%h)
-with prim::Subgraph_1 = graph(%0 : Float(*, device=cpu),
+with prim::DifferentiableGraph_1 = graph(%0 : Float(*, device=cpu),
       %1 : Float(*, device=cpu)):
   %2 : Float(*, device=cpu) = aten::exp(%1)
   %y : Float(*, device=cpu) = aten::mul(%2, %0)

@@ -12,9 +12,9 @@ graph(%x : Float(*, *, requires_grad=0, device=cpu),
       %b : Float(*, requires_grad=1, device=cpu)):
   %7 : NoneType = prim::Constant()
   %4 : int = prim::Constant[value=1]()
-  %9 : Float(device=cpu) = prim::Subgraph_0[kind="differentiable"](%b, %w, %x)
+  %9 : Float(device=cpu) = prim::DifferentiableGraph_0(%b, %w, %x)
   return (%9)
-with prim::Subgraph_0 = graph(%0 : Float(*, requires_grad=1, device=cpu),
+with prim::DifferentiableGraph_0 = graph(%0 : Float(*, requires_grad=1, device=cpu),
       %1 : Float(*, *, requires_grad=1, device=cpu),
       %x : Float(*, *, requires_grad=0, device=cpu)):
   %h.1 : Float(*, *, device=cpu) = aten::matmul(%x, %1)

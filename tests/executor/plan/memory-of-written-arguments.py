@@ -25,9 +25,9 @@ graph(%x : Float(*, device=cpu),
   %2 : NoneType = prim::Constant()
   %a : Float(device=cpu) = aten::sum(%y, %2)
   %6 : Float(*, device=cpu) = aten::add_(%x, %4, %4)
-  %11 : Float(device=cpu) = prim::Subgraph_0[kind="differentiable"](%a, %y)
+  %11 : Float(device=cpu) = prim::DifferentiableGraph_0(%a, %y)
   return (%11)
-with prim::Subgraph_0 = graph(%0 : Float(device=cpu),
+with prim::DifferentiableGraph_0 = graph(%0 : Float(device=cpu),
       %1 : Float(*, device=cpu)):
   %2 : NoneType = prim::Constant()
   %3 : Float(device=cpu) = aten::sum(%1, %2)

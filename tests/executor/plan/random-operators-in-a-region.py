@@ -8,9 +8,9 @@ graph(%x : Float(*, requires_grad=1, device=cpu)):
   %7 : bool = prim::Constant[value=0]()
   %3 : float = prim::Constant[value=0.5]()
   %1 : int = prim::Constant[value=2]()
-  %10 : Float(*, device=cpu) = prim::Subgraph_0[kind="differentiable"](%x, %x)
+  %10 : Float(*, device=cpu) = prim::DifferentiableGraph_0(%x, %x)
   return (%10)
-with prim::Subgraph_0 = graph(%0 : Float(*, requires_grad=1, device=cpu),
+with prim::DifferentiableGraph_0 = graph(%0 : Float(*, requires_grad=1, device=cpu),
       %1 : Float(*, requires_grad=1, device=cpu)):
   %2 : int = prim::Constant[value=2]()
   %3 : Float(*, device=cpu) = aten::mul(%1, %2)

@@ -13,19 +13,19 @@ graph(%x : Float(*, *, requires_grad=0, device=cpu),
   %14 : int = prim::Constant[value=2]()
   %6 : bool = prim::Constant[value=0]()
   %5 : NoneType = prim::Constant()
-  %h : Float(*, *, device=cpu) = prim::Subgraph_0[kind="differentiable"](%w, %x)
+  %h : Float(*, *, device=cpu) = prim::DifferentiableGraph_0(%w, %x)
   %i : Long(requires_grad=0, device=cpu) = aten::argmax(%h, %5, %6)
    = prim::Print(%14)
-  %16 : Float(*, *, device=cpu) = prim::Subgraph_1[kind="differentiable"](%h)
+  %16 : Float(*, *, device=cpu) = prim::DifferentiableGraph_1(%h)
   %13 : (Tensor, Tensor) = prim::TupleConstruct(%16, %i)
   return (%13)
-with prim::Subgraph_0 = graph(%0 : Float(*, *, requires_grad=1, device=cpu),
+with prim::DifferentiableGraph_0 = graph(%0 : Float(*, *, requires_grad=1, device=cpu),
       %x : Float(*, *, requires_grad=0, device=cpu)):
   %2 : Float(*, *, device=cpu) = aten::matmul(%x, %0)
   %3 : Float(*, *, device=cpu) = aten::tanh(%2)
   %h : Float(*, *, device=cpu) = aten::mul(%3, %x)
   return (%h)
-with prim::Subgraph_1 = graph(%0 : Float(*, *, device=cpu)):
+with prim::DifferentiableGraph_1 = graph(%0 : Float(*, *, device=cpu)):
   %1 : Float(*, *, device=cpu) = aten::exp(%0)
   %2 : int = prim::Constant[value=2]()
   %3 : Float(*, *, device=cpu) = aten::mul(%1, %2)

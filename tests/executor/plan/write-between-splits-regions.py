@@ -10,16 +10,16 @@ graph(%x : Float(*, requires_grad=1, device=cpu),
       %y : Float(*, device=cpu)):
   %5 : int = prim::Constant[value=1]()
   %2 : int = prim::Constant[value=2]()
-  %a : Float(*, device=cpu) = prim::Subgraph_0[kind="differentiable"](%x)
+  %a : Float(*, device=cpu) = prim::DifferentiableGraph_0(%x)
   %7 : Float(*, device=cpu) = aten::add_(%y, %5, %5)
-  %11 : Float(*, device=cpu) = prim::Subgraph_1[kind="differentiable"](%x, %a, %y)
+  %11 : Float(*, device=cpu) = prim::DifferentiableGraph_1(%x, %a, %y)
   return (%11)
-with prim::Subgraph_0 = graph(%0 : Float(*, requires_grad=1, device=cpu)):
+with prim::DifferentiableGraph_0 = graph(%0 : Float(*, requires_grad=1, device=cpu)):
   %1 : int = prim::Constant[value=2]()
   %2 : Float(*, device=cpu) = aten::mul(%0, %1)
   %a : Float(*, device=cpu) = aten::exp(%2)
   return (%a)
-with prim::Subgraph_1 = graph(%0 : Float(*, requires_grad=1, device=cpu),
+with prim::DifferentiableGraph_1 = graph(%0 : Float(*, requires_grad=1, device=cpu),
       %1 : Float(*, device=cpu),
       %2 : Float(*, device=cpu)):
   %3 : Float(*, device=cpu) = aten::mul(%1, %2)
