@@ -2,9 +2,10 @@
 //
 // prim::BailOut takes some values and whatever the rest of the program needs at that point. As long as these values are
 // of the kinds that the plan promises, it hands them on, one output for each. Else the rest of the program runs
-// unoptimized: its continuation takes the frame's place, with the same open `with`s, and returns to the frame's caller.
+// unoptimized: its deoptimization target takes the frame's place, with the same open `with`s, and returns to the
+// frame's caller.
 //
-// Thread-safety: sites and continuations may be used from many threads.
+// Thread-safety: sites and deoptimization targets may be used from many threads.
 #pragma once
 
 #include <ATen/core/jit_type.h>
