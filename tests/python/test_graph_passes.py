@@ -584,3 +584,11 @@ def test_sizes_of_windows():
         assert all(size in (None, real) for size, real in zip(found, expected.shape)), (text, found, expected.shape)
         checked += "True" in text or None not in found
     assert checked > 100
+
+
+def test_sizes_follow_the_types_of_inputs_that_were_changed():
+    graph = cresset.trace(torch.nn.functional.hardtanh, torch.rand(4, 4)).graph.copy()
+    given = next(iter(graph.inputs()))
+    given.setType(given.type().with_sizes([2, 2]))
+    cresset.passes.propagate_shapes(graph)
+    assert next(iter(graph.outputs())).type().sizes() == [2, 2]

@@ -110,9 +110,10 @@ class ShapeWriter {
   /// `before`: the symbol that the type has already, which says nothing by itself: types without sizes have one for
   /// each dimension.
   c10::ShapeSymbol symbolOf(const Size& size, const c10::ShapeSymbol& before) {
-    if (before.is_static()) return before;
+    // A number in the type may be of other inputs: those that a trace has seen, before the inputs' types were changed.
     const auto constant = size.asConstant();
     if (constant && *constant >= 0) return c10::ShapeSymbol::fromStaticSize(*constant);
+    if (before.is_static()) return before;
     if (size.isKnown()) {
       const auto found = symbols_.find(size);
       if (found != symbols_.end()) return found->second;
