@@ -1,8 +1,8 @@
 // Puts operators that one kernel computes into subgraphs:
 //
-//   %a = aten::mul(%x, %y)                    %b = prim::TensorExprGroup(%x, %y, %z)
-//   %b = aten::add(%a, %z, %one)       →        %a = aten::mul(%x, %y)
-//                                               return aten::add(%a, %z, %one)
+//   %a = aten::mul(%x, %y)             %b = prim::TensorExprGroup(%x, %y, %z)
+//   %b = aten::add(%a, %z, %one)   →     %a = aten::mul(%x, %y)
+//                                        return aten::add(%a, %z, %one)
 //
 // Groups grow downwards: while nothing else uses what an open group computes, its operators can sink to the next one
 // that joins it. A group closes at a node that uses its results and can't join, and at one that it can't be moved past.

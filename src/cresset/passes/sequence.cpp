@@ -1,10 +1,10 @@
 // Puts fused subgraphs, and what joins tensors, into subgraphs that run as one call:
 //
-//   %a = prim::TensorExprGroup(%x)             %c = prim::KernelSequence(%x, %y)
-//   %b = prim::TensorExprGroup(%a, %y)           %a = prim::TensorExprGroup(%x)
-//   %l = prim::ListConstruct(%a, %b)              →     %b = prim::TensorExprGroup(%a, %y)
-//   %c = aten::cat(%l, %dim)                            %l = prim::ListConstruct(%a, %b)
-//                                                       return aten::cat(%l, %dim)
+//   %a = prim::TensorExprGroup(%x)              %c = prim::KernelSequence(%x, %y)
+//   %b = prim::TensorExprGroup(%a, %y)            %a = prim::TensorExprGroup(%x)
+//   %l = prim::ListConstruct(%a, %b)       →      %b = prim::TensorExprGroup(%a, %y)
+//   %c = aten::cat(%l, %dim)                      %l = prim::ListConstruct(%a, %b)
+//                                                 return aten::cat(%l, %dim)
 //
 // A sequence grows downwards like a group (fuse.cpp): it sinks past nodes that are not in its way (codegen/sinking.h).
 #include <algorithm>
