@@ -13,7 +13,19 @@ import weakref
 
 import torch
 
-from . import _C, _decorators, _errors, _freeze, _graph_passes, _program, _runtime, _script, _serialization, _trace
+from . import (
+    _C,
+    _decorators,
+    _errors,
+    _freeze,
+    _graph_passes,
+    _program,
+    _runtime,
+    _script,
+    _serialization,
+    _trace,
+    options,
+)
 from ._backends import to_backend
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject, wrap
 from ._optimization import last_executed_optimized_graph, optimized_execution, set_fusion_strategy
@@ -205,6 +217,17 @@ def _assert_is_instance(theirs):
     return assert_is_instance
 
 
+def _set_autodiff_subgraph_inlining(theirs):
+    """torch._C._debug_set_autodiff_subgraph_inlining: without inlining, single operators are differentiable subgraphs."""
+
+    @functools.wraps(theirs)
+    def set_inlining(inlining):
+        theirs(inlining)
+        options.set(differentiable_nodes=2 if inlining else 1)
+
+    return set_inlining
+
+
 def _check_alias_annotation(theirs, parse_theirs):
     """torch._C._jit_check_alias_annotation, which checks the schema of a graph's operator, of Cresset's graphs too."""
 
@@ -308,6 +331,8 @@ def _replacements():
     rows.append((torch._C, "_jit_assert_is_instance", _assert_is_instance(torch._C._jit_assert_is_instance)))
     check = torch._C._jit_check_alias_annotation
     rows.append((torch._C, "_jit_check_alias_annotation", _check_alias_annotation(check, torch._C.parse_ir)))
+    inlining = torch._C._debug_set_autodiff_subgraph_inlining
+    rows.append((torch._C, "_debug_set_autodiff_subgraph_inlining", _set_autodiff_subgraph_inlining(inlining)))
     rows.append((torch._C, "_jit_clear_class_registry", _clear_class_registry(torch._C._jit_clear_class_registry)))
     rows.append((torch._C, "_get_tracing_state", _get_tracing_state(torch._C._get_tracing_state)))
     rows.append((jit._recursive, "create_script_module", _create_script_module))

@@ -13,6 +13,7 @@ _Integers = Literal[
     "plans_per_loop",
     "hot_loop",
     "plan_nodes",
+    "differentiable_nodes",
     "fork_threads",
     "untrusted_milliseconds",
     "untrusted_memory",
@@ -28,6 +29,7 @@ class _Options(TypedDict, total=False):
     plans_per_loop: int
     hot_loop: int
     plan_nodes: int
+    differentiable_nodes: int
     fork_threads: int
     untrusted_milliseconds: int
     untrusted_memory: int

@@ -26,6 +26,7 @@ VALUES = {
     "plans_per_loop": 2,
     "hot_loop": 7,
     "plan_nodes": 50,
+    "differentiable_nodes": 1,
     "fork_threads": 2,
     "untrusted_milliseconds": 1500,
     "untrusted_memory": 1 << 40,

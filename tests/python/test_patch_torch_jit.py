@@ -492,3 +492,27 @@ def test_names_that_were_forgotten_stay_the_new_program_s():
                 torch.jit.trace(Nested(), torch.ones(2, 3)),
             ):
                 assert module(torch.ones(2, 3)).shape == (2, 2)
+
+
+def test_single_operators_are_differentiable_subgraphs_when_asked_for():
+    def kinds():
+        @torch.jit.script
+        def function(x):
+            return torch.tanh(x)
+
+        x = torch.randn(4, requires_grad=True)
+        for _ in range(3):
+            result = function(x)
+        (gradient,) = torch.autograd.grad(result.sum(), x)
+        assert torch.equal(gradient, 1 - result.square())
+        nodes = function.graph_for(x).findAllNodes("prim::DifferentiableGraph")
+        return [[inner.kind() for inner in node.g("Subgraph").nodes()] for node in nodes]
+
+    with cresset.patch_torch_jit(), cresset.options.override(plans="always", differentiable_nodes=2):
+        assert kinds() == []
+        torch._C._debug_set_autodiff_subgraph_inlining(False)
+        try:
+            assert kinds() == [["aten::tanh"]]
+        finally:
+            torch._C._debug_set_autodiff_subgraph_inlining(True)
+        assert kinds() == []

@@ -20,7 +20,7 @@ bool decomposeForKernels(Graph& graph, const TypeAssumptions& assumptions);
 /// Types must have been propagated (passes/propagate_types.h): a region takes and returns tensors of one known
 /// floating-point dtype. Regions of fewer than `min_size` operators that have gradients are not made: entering one
 /// costs about as much as recording a few operators. Returns whether there is a region.
-bool createDifferentiableRegions(Graph& graph, size_t min_size = 2);
+bool createDifferentiableRegions(Graph& graph, size_t min_size);
 
 /// Whether derivative rules are right for tensors of this type: through which no gradient flows, or of real numbers of
 /// known dtype, on a known device.

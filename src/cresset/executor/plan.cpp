@@ -524,7 +524,9 @@ std::unique_ptr<Plan> makePlan(
     steps.refine_arguments = [&](Graph& graph) { return refineArguments(graph, known_of_inputs); };
   if (ambient.recordsGradients() && ambient.isUsualDispatch()) {
     steps.decompose = [&](Graph& graph) { return decomposeForGradients(graph, assumptions); };
-    steps.create_regions = [](Graph& graph) { return createDifferentiableRegions(graph); };
+    steps.create_regions = [](Graph& graph) {
+      return createDifferentiableRegions(graph, static_cast<size_t>(options::differentiable_nodes()));
+    };
     if (prepared.reader.hasPlainLeaves(signature)) {
       steps.inline_gradients = [&](Graph& graph) { return inlineGradients(graph, assumptions, plan->notes); };
     } else if (prepared.differentiates) {
