@@ -28,6 +28,7 @@ from . import (
 )
 from ._backends import to_backend
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject, wrap
+from ._errors import UserError
 from ._optimization import last_executed_optimized_graph, optimized_execution, set_fusion_strategy
 from ._profile import ScriptProfile
 
@@ -228,12 +229,56 @@ def _set_autodiff_subgraph_inlining(theirs):
     return set_inlining
 
 
+def _call_of(graph, name):
+    """The node that calls the operator of that name, or else the first that returns a tensor."""
+    calls = [node for node in graph.nodes() if node.operatorRow()]
+    with_tensors = [node for node in calls if any(value.type().kind() == "TensorType" for value in node.outputs())]
+    return next(iter([node for node in calls if node.kind() == f"aten::{name}"] or with_tensors), None)
+
+
+def _call_alone(graph, args, name):
+    """The call of that operator as a graph of its own for torch._C.parse_ir, with the tensors that it is called with.
+
+    What else it takes are constants, which stand in the graph.
+    """
+    graph = graph.copy()
+    node = _call_of(graph, name)
+    if node is None:
+        raise UserError(f"the graph has no call of '{name}'")
+    operands = list(node.inputs())
+    for i in reversed(range(len(graph.outputs()))):
+        graph.eraseOutput(i)
+    for operand in operands:
+        graph.registerOutput(operand)
+    graph.makeMultiOutputIntoTuple()
+    values = _C.function_from_graph("operands", graph)(*args)
+    alone, tensors, copies = _C.Graph(), [], {}
+    for operand, value in zip(operands, values if len(operands) > 1 else [values], strict=True):
+        is_list = isinstance(value, list)
+        if isinstance(value, torch.Tensor) or (is_list and any(isinstance(element, torch.Tensor) for element in value)):
+            copy = alone.addInput()
+            tensors.append(value)
+        elif is_list:  # constants of lists are not read
+            elements = [alone.insertConstant(element) for element in value]
+            copy = alone.insertNode(alone.create("prim::ListConstruct", elements)).output()
+        else:
+            copy = alone.insertConstant(value)
+        if is_list:
+            copy.setTypeAs(operand)
+        copies[operand.debugName()] = copy
+    alone.insertNode(alone.createClone(node, lambda value: copies[value.debugName()]))
+    return alone.str(False), tuple(tensors)
+
+
 def _check_alias_annotation(theirs, parse_theirs):
     """torch._C._jit_check_alias_annotation, which checks the schema of a graph's operator, of Cresset's graphs too."""
 
     @functools.wraps(theirs)
     def check(graph, args, name):
-        theirs(parse_theirs(str(graph)) if isinstance(graph, _C.Graph) else graph, args, name)
+        if isinstance(graph, _C.Graph):
+            text, args = _call_alone(graph, args, name)
+            graph = parse_theirs(text)
+        theirs(graph, args, name)
 
     return check
 

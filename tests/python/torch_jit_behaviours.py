@@ -3341,6 +3341,20 @@ def graph_text(J):
 
 
 @row("graph")
+def other_names_of_operators(J):
+    def f(x: Tensor, flag: bool):
+        y = torch.arccos(x).clip_(0, 1) if flag is True else torch.special.expit(x)
+        return torch.concat([y, x.absolute()]), torch.subtract(y, 1)
+
+    def kinds(graph):
+        return sorted({n.kind() for block in graph.findAllNodes("prim::If") for b in block.blocks() for n in b.nodes()}), [
+            n.kind() for n in graph.nodes() if n.kind().startswith("aten")
+        ]
+
+    return kinds(J.script(f).graph), [n.kind() for n in J.trace(torch.arcsin, X / 6).graph.nodes()]
+
+
+@row("graph")
 def graph_attributes(J):
     def f(x: Tensor):
         return x + 2

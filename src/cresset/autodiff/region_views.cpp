@@ -105,6 +105,7 @@ std::vector<Node*>::iterator viewInTheMiddle(std::vector<Node*>& nodes, AliasDb&
 void leaveViewsOutside(std::vector<Node*>& nodes) {
   const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
   Node* place = nodes.back()->next();
+  std::unordered_set<const Node*> made_again;
   std::vector<Node*> kept;
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
     Node* node = *it;
@@ -119,6 +120,7 @@ void leaveViewsOutside(std::vector<Node*>& nodes) {
     }
     // Lists are only made and unpacked inside: their elements are what may leave.
     if (!outside.empty()) {
+      made_again.insert(node);
       Node* copy = node->graph().createClone(node, [](Value* value) { return value; });
       copy->insertBefore(place);
       copy->bindOperator(op);
@@ -129,6 +131,7 @@ void leaveViewsOutside(std::vector<Node*>& nodes) {
         made->insertBefore(place);
         made->bindOperator(maker->boundOperator());
         copy->replaceInput(0, made->output());
+        made_again.insert(maker);
         place = made;
       }
       for (const Use& use : outside)
@@ -136,7 +139,8 @@ void leaveViewsOutside(std::vector<Node*>& nodes) {
     }
     const auto outputs = node->outputs();
     // A view that nobody has used all along may raise: it stays.
-    if (!outside.empty() && std::none_of(outputs.begin(), outputs.end(), [](const Value* v) { return v->hasUses(); })) {
+    if (made_again.contains(node) &&
+        std::none_of(outputs.begin(), outputs.end(), [](const Value* v) { return v->hasUses(); })) {
       node->destroy();
     } else {
       kept.push_back(node);

@@ -9,6 +9,18 @@
 
 namespace cresset {
 
+namespace {
+
+/// The comparison that `a is b`, or `a is not b`, stands for.
+Symbol identityTest(bool is, const Value* a, const Value* b) {
+  const auto both = [&](c10::TypeKind kind) { return a->type()->kind() == kind && b->type()->kind() == kind; };
+  // Of those there is one object for each value in Python; here equal members of an enum may be several.
+  if (both(c10::TypeKind::EnumType) || both(c10::TypeKind::BoolType)) return is ? aten::eq : aten::ne;
+  return is ? aten::__is__ : aten::__isnot__;
+}
+
+}  // namespace
+
 Condition FunctionEmitter::emitCondition(const Expr& expr) {
   switch (expr.kind()) {
     case TK_AND:
@@ -202,10 +214,7 @@ Condition FunctionEmitter::emitIsNone(const BinOp& expr) {
     result.known = !is;
     return result;
   }
-  // Members of an enum are one object each in Python; here equal ones may be several.
-  const bool members = a->type()->kind() == c10::TypeKind::EnumType && b->type()->kind() == c10::TypeKind::EnumType;
-  const Symbol test = members ? (is ? aten::eq : aten::ne) : (is ? aten::__is__ : aten::__isnot__);
-  result.value = builtin(expr.range(), test, {a, b});
+  result.value = builtin(expr.range(), identityTest(is, a, b), {a, b});
   const bool none_left = lhs.kind() == TK_NONE;
   const Expr& tested = none_left ? rhs : lhs;
   if ((none_left || rhs.kind() == TK_NONE) && tested.kind() == TK_VAR) {
@@ -293,7 +302,7 @@ Condition FunctionEmitter::emitCompareChain(const CompareChain& expr) {
   auto compare = [&](size_t i, Value* lhs, Value* rhs) -> Value* {
     const SourceRange range = SourceRange::cover(operands[i].range(), operands[i + 1].range());
     const int op = expr.op(i);
-    if (op == TK_IS || op == TK_ISNOT) return builtin(range, op == TK_IS ? aten::__is__ : aten::__isnot__, {lhs, rhs});
+    if (op == TK_IS || op == TK_ISNOT) return builtin(range, identityTest(op == TK_IS, lhs, rhs), {lhs, rhs});
     if (op == TK_IN || op == TK_NOTIN) {
       Value* found = emitContains(range, lhs, simple(rhs));
       return op == TK_IN ? found : builtin(range, aten::__not__, {found});

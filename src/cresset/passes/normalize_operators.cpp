@@ -29,7 +29,7 @@ bool normalizeIn(Block* block) {
 
 }  // namespace
 
-static bool normalizeOperators(Graph& graph) {
+bool normalizeOperators(Graph& graph) {
   return normalizeIn(graph.block());
 }
 

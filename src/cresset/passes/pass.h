@@ -27,6 +27,7 @@ enum class Preserves : uint8_t {
 
 // Passes that are called as functions, too; the others run by their names (pipeline.h).
 bool inlineCalls(Graph& graph);
+bool normalizeOperators(Graph& graph);
 bool poolConstants(Graph& graph);
 bool propagateConstants(Graph& graph);
 bool simplifyBranches(Graph& graph);

@@ -65,6 +65,7 @@ bool isLoop(const Node* node) {
 
 void tidyDefinition(Graph& graph) {
   // As people know graphs from torch.jit. The rest stays unoptimized, for them to read.
+  normalizeOperators(graph);
   poolConstants(graph);
 }
 
@@ -124,6 +125,8 @@ void inlineForPlans(Graph& graph, const std::string& name) {
 
 void simplifyForPlans(Graph& graph, const std::string& name) {
   Pipeline passes(graph, name);
+  // Archives may have the other names.
+  passes.run("normalize-operators");
   simplify(passes);
   // Iterations of a loop, then elements of the lists that they filled, become values of their own. An element may be
   // the length of a further loop.
@@ -166,8 +169,8 @@ void optimizeForCalls(
   // After "licm", which would take it out of branches in loops again, and once what a chain of branches uses is used by
   // one. No further pass makes new ones.
   passes.run("sink");
-  // A region is differentiated as it stands.
-  changes(steps.create_regions);
+  // A region is differentiated as it stands. Lists that its operators took are made in it.
+  if (changes(steps.create_regions)) passes.run("dce");
   // Last: to other passes a group is no operators any more.
   if (steps.fuse && passes.run("fuse")) passes.run("sequence");
 }

@@ -8,9 +8,6 @@ def f(x):
 # ---- expect
 # f(torch.ones(2).requires_grad_())
 graph(%x : Float(*, requires_grad=1, device=cpu)):
-  %26 : bool = prim::Constant[value=0]()
-  %25 : int = prim::Constant[value=1]()
-  %3 : NoneType = prim::Constant()
   %44 : Float(*, device=cpu) = prim::DifferentiableGraph_0(%x, %x, %x, %x, %x, %x, %x, %x)
   return (%44)
 with prim::DifferentiableGraph_0 = graph(%0 : Float(*, requires_grad=1, device=cpu),

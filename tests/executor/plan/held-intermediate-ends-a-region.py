@@ -8,7 +8,6 @@ def f(x):
 # ---- expect
 # f(torch.ones(2).requires_grad_())
 graph(%x : Float(*, requires_grad=1, device=cpu)):
-  %2 : int = prim::Constant[value=1]()
   %h : Float(*, device=cpu) = prim::DifferentiableGraph_0(%x, %x)
   %y : Float(*, device=cpu) = prim::DifferentiableGraph_1(%h, %h)
   %7 : (Tensor, Tensor) = prim::TupleConstruct(%h, %y)

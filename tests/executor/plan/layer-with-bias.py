@@ -10,8 +10,6 @@ def f(x, w, b):
 graph(%x : Float(*, *, requires_grad=0, device=cpu),
       %w : Float(*, *, requires_grad=1, device=cpu),
       %b : Float(*, requires_grad=1, device=cpu)):
-  %7 : NoneType = prim::Constant()
-  %4 : int = prim::Constant[value=1]()
   %9 : Float(device=cpu) = prim::DifferentiableGraph_0(%b, %w, %x)
   return (%9)
 with prim::DifferentiableGraph_0 = graph(%0 : Float(*, requires_grad=1, device=cpu),

@@ -9,7 +9,6 @@ def f(x):
 # f(torch.ones(2).requires_grad_())
 graph(%x : Float(*, requires_grad=1, device=cpu)):
   %16 : bool = prim::Constant[value=0]()
-  %2 : int = prim::Constant[value=1]()
   %a : Float(*, device=cpu) = prim::DifferentiableGraph_0(%x, %x)
   %5 : __torch__.torch.autograd.grad_mode.no_grad = prim::CreateObject()
    = prim::SetAttr[name="prev"](%5, %16)

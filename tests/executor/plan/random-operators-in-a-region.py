@@ -5,9 +5,6 @@ def f(x):
 # ---- expect
 # f(torch.ones(2).requires_grad_())
 graph(%x : Float(*, requires_grad=1, device=cpu)):
-  %7 : bool = prim::Constant[value=0]()
-  %3 : float = prim::Constant[value=0.5]()
-  %1 : int = prim::Constant[value=2]()
   %10 : Float(*, device=cpu) = prim::DifferentiableGraph_0(%x, %x)
   return (%10)
 with prim::DifferentiableGraph_0 = graph(%0 : Float(*, requires_grad=1, device=cpu),

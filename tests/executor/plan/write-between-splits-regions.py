@@ -9,7 +9,6 @@ def f(x, y):
 graph(%x : Float(*, requires_grad=1, device=cpu),
       %y : Float(*, device=cpu)):
   %5 : int = prim::Constant[value=1]()
-  %2 : int = prim::Constant[value=2]()
   %a : Float(*, device=cpu) = prim::DifferentiableGraph_0(%x)
   %7 : Float(*, device=cpu) = aten::add_(%y, %5, %5)
   %11 : Float(*, device=cpu) = prim::DifferentiableGraph_1(%x, %a, %y)
