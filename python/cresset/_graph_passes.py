@@ -241,7 +241,7 @@ def _register_decomposition(schema, graph):
 
 def _run_decompositions(graph):
     for node in list(_nodes(graph.block())):
-        decomposition = _decompositions.get(str(node.schema()))
+        decomposition = _decompositions.get(node.schema())
         if decomposition is None:
             continue
         with graph.insert_point_guard(node):

@@ -115,7 +115,7 @@ def export_opnames(m):
 
     def collect(block):
         for node in block.nodes():
-            schema = node.schema()
+            schema = node.operatorSchema()
             if schema is not None:
                 names.add(f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name)
             elif node.kind() == "prim::CallMethod" and node.inputs()[0].type().kind() == "InterfaceType":

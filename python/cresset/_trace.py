@@ -516,7 +516,7 @@ def _is_random(node):
     name = node.kind()
     if not name.startswith("aten::"):
         return False
-    schema = node.schema()
+    schema = node.operatorSchema()
     packet = getattr(torch.ops.aten, name[len("aten::") :], None)
     overload = getattr(packet, (schema.overload_name if schema else "") or "default", None)
     if overload is None or torch.Tag.nondeterministic_seeded not in overload.tags:

@@ -554,7 +554,8 @@ def graph_inputs_and_outputs(J):
     return (
         [str(value.type()) for value in g.inputs()],
         [str(value.type()) for value in g.outputs()],
-        str(g.findNode("aten::add").schema()),
+        g.findNode("aten::add").schema(),
+        g.findNode("prim::Constant").schema(),
         g.findNode("aten::mul"),
     )
 

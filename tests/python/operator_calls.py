@@ -76,7 +76,7 @@ class Call:
         self.their_schema = next(n.schema() for n in theirs.nodes() if n.kind() == node)
         self.theirs = torch._C._create_function_from_graph("f", theirs)
         ours = _C.parse_ir(self.text)
-        self.our_schema = next(str(n.schema()) for n in ours.nodes() if n.kind() == node)
+        self.our_schema = next(n.schema() for n in ours.nodes() if n.kind() == node)
         self.ours = _C.function_from_graph("f", ours)
 
     def differs(self, arguments, allowed=lambda *outcomes: False):

@@ -88,7 +88,7 @@ CASES = [(name, *call) for name, calls in CALLS.items() for call in calls]
 
 
 def full_name(node):
-    schema = node.schema()
+    schema = node.operatorSchema()
     if schema is None:
         return node.kind()
     return f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name

@@ -79,7 +79,7 @@ def difference(name, mark, text):
     schema = SCHEMAS[name]
     eager = recorded_calls.eager(schema)
     graph = _C.parse_ir(graph_text(schema))
-    chosen = next(n.schema() for n in graph.nodes() if n.kind() == schema.name)
+    chosen = next(n.operatorSchema() for n in graph.nodes() if n.kind() == schema.name)
     ours = _C.function_from_graph("f", graph)
     a, b = list(recorded_calls.make(text)), list(recorded_calls.make(text))
     left, right = outcome(ours, a), outcome(eager, b)

@@ -771,6 +771,21 @@ def test_force_outplace():
     assert "aten::add_" not in kinds(traced.graph)
 
 
+@pytest.mark.parametrize("J", [torch.jit, cresset])
+def test_writes_out_of_place_warn_of_views(J):
+    def function(x):
+        y = x * 2
+        y.view(-1).add_(1)
+        return y
+
+    with pytest.warns(J.TracerWarning, match="There are [23] live references to the data region .* operator add_"):
+        J.trace(function, rand(2, 3), _force_outplace=True, check_trace=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", J.TracerWarning)
+        J.trace(lambda x: (x * 2).add_(1), rand(2, 3), _force_outplace=True)
+        J.trace(function, rand(2, 3))
+
+
 def test_trace_of_a_trace_is_a_no_op(tmp_path):
     module = quietly(torch.nn.Linear(2, 2), (rand(1, 2),))
     with pytest.warns(UserWarning, match="already a ScriptModule, tracing it is a no-op"):

@@ -3347,9 +3347,9 @@ def other_names_of_operators(J):
         return torch.concat([y, x.absolute()]), torch.subtract(y, 1)
 
     def kinds(graph):
-        return sorted({n.kind() for block in graph.findAllNodes("prim::If") for b in block.blocks() for n in b.nodes()}), [
-            n.kind() for n in graph.nodes() if n.kind().startswith("aten")
-        ]
+        return sorted(
+            {n.kind() for block in graph.findAllNodes("prim::If") for b in block.blocks() for n in b.nodes()}
+        ), [n.kind() for n in graph.nodes() if n.kind().startswith("aten")]
 
     return kinds(J.script(f).graph), [n.kind() for n in J.trace(torch.arcsin, X / 6).graph.nodes()]
 

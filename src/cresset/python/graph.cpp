@@ -265,7 +265,15 @@ void bindReading(NodeClass& node) {
       .def("isBefore", [](const NodeHandle& self, const NodeHandle& other) { return self->isBefore(other.get()); })
       .def("isAfter", [](const NodeHandle& self, const NodeHandle& other) { return self->isAfter(other.get()); })
       .def(
-          "schema", operatorSchema,
+          "schema",
+          [](const NodeHandle& self) {
+            const Operator* op = operatorOf(*self.get());
+            return op ? py::str(schemaToPython(op->schema())) : py::str("(no schema)");
+          },
+          "The schema of the operator that the node calls as a text; \"(no schema)\" for nodes that the IR itself "
+          "defines.")
+      .def(
+          "operatorSchema", operatorSchema,
           "The schema of the operator that the node calls; None for nodes that the IR itself defines.")
       .def(
           "operatorRow",

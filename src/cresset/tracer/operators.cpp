@@ -341,6 +341,24 @@ class Recorder::OperatorRecord {
     if (!other || other->schema().name() + "_" != op_->schema().name()) return;
     node_->setKind(other->kind());
     node_->bindOperator(other);
+    warnOfViews();
+  }
+
+  /// In the trace only the result has what the operator writes: views of the same memory keep what they had.
+  void warnOfViews() const {
+    const auto& arguments = op_->schema().arguments();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (!isWritten(arguments[i]) || !arguments_[i].isTensor() || !storage_(arguments_[i].toTensor())) continue;
+      const size_t references = arguments_[i].toTensor().storage().use_count();
+      if (references < 2) continue;
+      recorder_.warn(
+          "There are " + std::to_string(references) +
+          " live references to the data region being modified when tracing in-place operator " +
+          op_->kind().toUnqualString() +
+          ". This might cause the trace to be incorrect, because all other views that also reference this data will "
+          "not reflect this change in the trace! On the other hand, if all other views use the same memory chunk, but "
+          "are disjoint (e.g. are outputs of torch.split), this might still be safe.");
+    }
   }
 
   Recorder& recorder_;
