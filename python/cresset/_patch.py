@@ -27,8 +27,8 @@ from . import (
     options,
 )
 from ._backends import to_backend
-from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject, wrap
 from ._errors import UserError
+from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject, wrap
 from ._optimization import last_executed_optimized_graph, optimized_execution, set_fusion_strategy
 from ._profile import ScriptProfile
 
