@@ -40,20 +40,6 @@ ATTRIBUTES = {"shape", "dtype", "device", "ndim", "layout", "T", "mT", "H", "mH"
               "is_quantized", "is_sparse", "requires_grad", "is_leaf"}  # fmt: skip
 TORCH = os.path.join(os.path.dirname(torch.__file__), "")
 NEW_MEMORY = {"batch_norm"}  # that the operator table does not say it of, since they may write to other arguments
-# Views that are never the tensor itself, whatever the other arguments.
-VIEWS = {
-    "detach",
-    "diagonal",
-    "expand",
-    "narrow",
-    "permute",
-    "select",
-    "squeeze",
-    "t",
-    "transpose",
-    "unsqueeze",
-    "view",
-}
 _EVALUATES = (("training", False), ("p", 0.0))
 # Functions that only compute if one of these arguments has the value; else they draw random numbers, or write statistics.
 ONLY_WITH = {
@@ -166,18 +152,22 @@ def is_in_place(object):
 
 
 @functools.cache
+def memory_of_calls(function):
+    """What calls do to memory, by the operator table: "new", "first", "view" or None."""
+    name = getattr(function, "__name__", None)
+    if not any(getattr(owner, str(name), None) is function for owner in (torch, torch.Tensor, F)):
+        return None
+    return "new" if name in NEW_MEMORY else _C._memory_of_calls(f"aten::{name}")
+
+
 def makes_memory(function):
     """Whether the results of all calls are in memory that nothing else has."""
-    name = getattr(function, "__name__", None)
-    is_known = any(getattr(owner, str(name), None) is function for owner in (torch, torch.Tensor, F))
-    return is_known and (name in NEW_MEMORY or _C._memory_of_calls(f"aten::{name}") == "new")
+    return memory_of_calls(function) == "new"
 
 
 def makes_object(function):
     """Whether what a call returns is a tensor that nothing else has."""
-    name = getattr(function, "__name__", None)
-    is_view = name in VIEWS and any(getattr(owner, name, None) is function for owner in (torch, torch.Tensor))
-    return is_view or makes_memory(function)
+    return memory_of_calls(function) in ("new", "view")
 
 
 @functools.cache

@@ -18,6 +18,7 @@
 #include "cresset/functionalization/each_tensor.h"
 #include "cresset/functionalization/wrapper.h"
 #include "cresset/ops/operator_forms.h"
+#include "cresset/ops/operator_rows.h"
 #include "cresset/support/error.h"
 
 namespace cresset::live {
@@ -26,8 +27,15 @@ namespace {
 
 using c10::IValue;
 
-bool isStrided(const c10::OperatorHandle& op) {
-  return op.schema().name() == "aten::as_strided" || op.schema().name() == "aten::as_strided_";
+constexpr ColumnCell<bool> kGivenStrides[] = {
+#define OPERATOR(name) {name, {}},
+#define GIVEN_STRIDES() {{}, true},
+#include "cresset/ops/table/table.def"
+};
+
+bool isGivenStrides(const c10::OperatorHandle& op) {
+  static const auto* column = new auto(byOperator(kGivenStrides));
+  return column->contains(toString(op.operator_name()));
 }
 
 /// as_strided reaches what the whole memory has.
@@ -328,7 +336,7 @@ class Call : CallWithWrappers {
     part = std::make_shared<Part>(wrapper.part()->memory);
     Memory& memory = *part->memory;
     at::Tensor value;
-    if (isStrided(op)) {
+    if (isGivenStrides(op)) {
       value = stridedValue(arguments_, wrapper, *part);
       offset = memory.offset + part->offset;
     } else {

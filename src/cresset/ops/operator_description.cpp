@@ -63,8 +63,10 @@ constexpr Cell kCells[] = {
 #define INSTRUCTION(opcode) {Cell::Kind::Column, "instruction", #opcode},
 #define ENTRY(use) {Cell::Kind::Column, "entry", #use},
 #define PIECES(rule) {Cell::Kind::Column, "pieces", #rule},
+#define TRACED_AS(what) {Cell::Kind::Column, "traced as", #what},
 #define VIEW(inverse) {Cell::Kind::Column, "inverse of view", inverse},
 #define STRIDED(function) {Cell::Kind::Column, "strided view", #function},
+#define GIVEN_STRIDES() {Cell::Kind::Column, "given strides", {}},
 #define NOT_REVERSED(reason) {Cell::Kind::Column, "not reversed", reason},
 #define TRAIT(trait) {Cell::Kind::Column, "trait", #trait},
 #include "cresset/ops/table/table.def"

@@ -99,13 +99,24 @@ std::vector<bool> newResults(const std::string& name) {
   return are_new;
 }
 
+/// Whether its result is a tensor of its own that may be in the memory of its first argument.
+bool isView(const Operator& op) {
+  const auto& arguments = op.schema().arguments();
+  const auto& returns = op.schema().returns();
+  if (op.isMutable() || op.mayReturnSelf() || op.mayShareArguments()) return false;
+  if (returns.size() != 1 || returns[0].type()->kind() != c10::TypeKind::TensorType || arguments.empty()) return false;
+  const c10::AliasInfo *result = returns[0].alias_info(), *first = arguments[0].alias_info();
+  return result && first && *result == *first;
+}
+
 /// What calls of an operator on tensors do to memory, whichever overload they choose, but for those that take `out`:
 /// "new" if they write nothing and their results are in new memory; "first" if all that they do is to write to the
-/// elements of their first argument; None if neither, or if they do more than compute.
+/// elements of their first argument; "view" if their result is always a tensor of its own that may be in the memory
+/// of the first; None if none of these, or if they do more than compute.
 std::optional<std::string> memoryOfCalls(const std::string& kind) {
   constexpr Trait kMore =
-      Trait::ChangesTape | Trait::MakesLeaf | Trait::CutsTape | Trait::ReplacesMemory | Trait::ChangesState;
-  bool all_new = true, all_first = true, any = false;
+      Trait::ChangesTape | Trait::MakesLeaf | Trait::ReplacesMemory | Trait::ChangesState;
+  bool all_new = true, all_first = true, all_views = true, any = false;
   for (const Operator* op : OperatorTable::get().overloads(c10::Symbol::fromQualString(kind))) {
     const auto& arguments = op->schema().arguments();
     const auto is_out = [](const c10::Argument& argument) { return argument.kwarg_only() && isWritten(argument); };
@@ -115,8 +126,11 @@ std::optional<std::string> memoryOfCalls(const std::string& kind) {
     for (size_t i = 0; i < op->schema().returns().size(); ++i) all_new = all_new && givesNewMemory(*op, i);
     all_first = all_first && (op->keepsSizes() || op->isPointwise()) && !arguments.empty() && isWritten(arguments[0]) &&
                 std::ranges::count_if(arguments, isWritten) == 1;
+    all_views = all_views && isView(*op);
   }
-  if (!any || all_new == all_first) return std::nullopt;
+  if (!any) return std::nullopt;
+  if (all_views) return "view";
+  if (all_new == all_first) return std::nullopt;
   return all_new ? "new" : "first";
 }
 

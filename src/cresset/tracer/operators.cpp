@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "cresset/ops/operator_forms.h"
+#include "cresset/ops/operator_rows.h"
 #include "cresset/support/error.h"
 #include "cresset/tracer/computed_sizes.h"
 #include "cresset/tracer/recorder.h"
@@ -31,6 +32,24 @@ const Operator* operatorOfHandle(const c10::OperatorHandle& op) {
   }
   CRESSET_CHECK(found, "the dispatcher's operators are in the table: " + toString(op.operator_name()));
   return found;
+}
+
+enum class TracedAs {
+  Node,
+  Number,   // its argument becomes a number of Python's or C++'s
+  Literal,  // its argument is what torch.tensor and its like have made
+};
+
+constexpr ColumnCell<TracedAs> kTracedAs[] = {
+#define OPERATOR(name) {name, {}},
+#define TRACED_AS(what) {{}, TracedAs::what},
+#include "cresset/ops/table/table.def"
+};
+
+TracedAs tracedAs(const Operator& op) {
+  static const auto* column = new auto(byOperator(kTracedAs));
+  const auto found = column->find(op.fullName());
+  return found == column->end() ? TracedAs::Node : found->second;
 }
 
 /// The overload of the operator that takes a Scalar where `is_number` says so, and is the same otherwise; null if there
@@ -372,15 +391,15 @@ class Recorder::OperatorRecord {
 };
 
 void Recorder::runOperator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack) {
-  const std::string& name = op.operator_name().name;
+  const Operator& known = *operatorOfHandle(op);
+  const TracedAs what = tracedAs(known);
   const auto run = [&] { handOn(op, keys, stack); };
-  if (name == "aten::item" || name == "aten::_local_scalar_dense" || name == "aten::is_nonzero") {
-    // The tensor becomes a number of Python's or C++'s.
+  if (what == TracedAs::Number) {
     const at::Tensor tensor = stack.back().toTensor();
     run();
     return noteConversion(tensor, stack.back());
   }
-  if (name == "aten::lift_fresh") {  // what torch.tensor and its like end with
+  if (what == TracedAs::Literal) {
     const at::Tensor literal = stack.back().toTensor();
     run();
     if (Value* number = plainNumberIn(literal)) {
@@ -391,8 +410,9 @@ void Recorder::runOperator(const c10::OperatorHandle& op, c10::DispatchKeySet ke
     if (!stack.back().toTensor().is_same(literal)) setTensorValue(stack.back().toTensor(), tensorValue(literal));
     return;
   }
-  if (name == "aten::detach_" && !stack.back().toTensor().requires_grad()) return run();  // so does torch.tensor
-  OperatorRecord record(*this, *operatorOfHandle(op), stack);
+  // torch.tensor ends with aten::detach_, which then does nothing.
+  if (known.hasTrait(Trait::ChangesTape) && !stack.back().toTensor().requires_grad()) return run();
+  OperatorRecord record(*this, known, stack);
   record.begin();
   try {
     run();
