@@ -28,7 +28,7 @@ def measure(engine, model):
     chunk = torch.randn(512) * 0.1
     times = {}
     with torch.no_grad():
-        torch.ones(8).sum()  # libtorch's own first-use costs are nobody's
+        torch.ones(8).sum()  # libtorch's own first-use costs count for neither
         start = time.perf_counter()
         vad = load(model)
         times["load"] = time.perf_counter() - start

@@ -34,7 +34,7 @@ _NAMESPACES = {
     "torch.cpu.amp": ["autocast"],
 }  # fmt: skip
 
-# Python functions of torch that ask whether somebody else wants to take over. In a program nobody does.
+# Python functions of torch that ask whether an overriding class takes over. In a program none does.
 _FALSE = [
     "torch.overrides.has_torch_function", "torch.overrides.has_torch_function_unary",
     "torch.overrides.has_torch_function_variadic", "torch.compiler.is_compiling",

@@ -347,7 +347,7 @@ class Containers:
         frame.stack.append(ViewIterator(value) if is_view else Iterator(self.iterated(value), self.sources_of(value)))
 
     def iterated(self, value):
-        """The elements that an iteration over it gives."""
+        """The elements that an iteration over it yields."""
         if isinstance(value, Fresh):
             items = value.items  # of a list, which may grow meanwhile
         elif isinstance(value, (Range, Pairs)):
@@ -493,7 +493,7 @@ class Containers:
             self.entering = frame
 
     def all_of(self, value, finish):
-        """Calls `finish` with the list of what an iteration over the value gives, now or when a generator ends."""
+        """Calls `finish` with the list of what an iteration over the value yields, now or when a generator ends."""
         if not isinstance(value, Generator):
             finish(list(self.iterated(value)))
             return
@@ -528,7 +528,7 @@ class Containers:
             end()
 
     def call_over(self, callee, arguments, names):
-        """A list, tuple or sum of what an iteration gives; the largest or smallest number."""
+        """A list, tuple or sum of what an iteration yields; the largest or smallest number."""
         function, rest = callee.object, arguments[1:]
         if names or len(rest) > (function is sum) or not arguments:
             raise NoRow(f"a call of {function.__name__} with other arguments")

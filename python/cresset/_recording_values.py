@@ -180,7 +180,7 @@ class EndOfGradMode(Transient):
 
 
 class Super(Transient):
-    """A `super()`: the class that it looks behind, and the object."""
+    """A `super()`: the class after which it looks, and the object."""
 
     __slots__ = ("kind", "owner")
 

@@ -218,7 +218,7 @@ class StaticRuntime:
         self._c.deallocate_output_tensors()
 
     def deallocate_memory(self):
-        """Gives the memory of intermediate results back; the next run allocates it anew."""
+        """Frees the memory of intermediate results; the next run allocates it anew."""
         self._c.deallocate_memory()
 
     def check_for_memory_leak(self):

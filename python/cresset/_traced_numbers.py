@@ -207,7 +207,7 @@ class TracedInt(_Traced):
     @property
     def __class__(self):
         # PyTorch's argument parser, which runs before a mode sees the call, takes symbolic ints for any kind of number.
-        # Once the trace is over nobody would make plain numbers of them.
+        # Once the trace is over nothing would make plain numbers of them.
         return ArgumentInt if _C._tracing() else int
 
     @property

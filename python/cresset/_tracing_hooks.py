@@ -561,7 +561,7 @@ class _Mode(TorchFunctionMode):
         """Runs a function of PyTorch's that is written in Python so that the calls in its body come here too.
 
         Such a function first asks whether a mode wants to see it, and the mode is off while it handles a call. So a twin
-        runs, which shares the code and believes that nobody wants to see it.
+        runs, which shares the code and believes that it is not observed.
         """
         twin = self.twin(function, args, kwargs)
         if self.running and self.running[-1] is twin:

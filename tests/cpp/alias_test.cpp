@@ -1,5 +1,5 @@
 // Alias analysis: questions about values, moves of nodes, and cost; what it says of whole programs is in
-// tests/analysis/alias. And analyses that are kept until somebody edits the graph: which edits count.
+// tests/analysis/alias. And analyses that are kept until the graph is edited: which edits count.
 #include "cresset/analysis/alias.h"
 
 #include <ATen/core/jit_type.h>

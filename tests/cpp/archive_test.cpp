@@ -122,7 +122,7 @@ TEST_CASE("entries that share bytes are refused") {
     FAIL("it loads");
   } catch (const ArchiveError& error) {
     CHECK(error.entry() == "data/0");
-    CHECK(contains(error.what(), "the entry overlaps the one behind it"));
+    CHECK(contains(error.what(), "the entry overlaps the one after it"));
   }
 }
 

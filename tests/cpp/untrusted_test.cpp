@@ -144,7 +144,7 @@ TEST_CASE("policy: the operators that an untrusted program may not call") {
 
 TEST_CASE("policy: every operator has been looked at") {
   // Whoever adds an operator, or moves to a PyTorch that has new ones, ends here if one takes storages or strings that
-  // nobody has judged: restrict it (policy.cpp) or list it above.
+  // is not listed: restrict it (policy.cpp) or list it above.
   size_t seen = 0, restricted = 0;
   for (const Operator* op : OperatorTable::get().all()) {
     ++seen;
@@ -164,7 +164,7 @@ TEST_CASE("policy: every operator has been looked at") {
       CHECK(!mentions(*argument.type(), c10::TypeKind::StorageType));
       CHECK(!mentions(*argument.type(), c10::TypeKind::CapsuleType));
       if (mentions(*argument.type(), c10::TypeKind::StringType) && !kHarmlessStrings.contains(argument.name())) {
-        FAIL_CHECK("nobody has said what the string '" << argument.name() << "' is for");
+        FAIL_CHECK("it is not listed what the string '" << argument.name() << "' is for");
       }
     }
   }

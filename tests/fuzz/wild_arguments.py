@@ -1,4 +1,4 @@
-"""Operators that untrusted programs may call, with arguments that nobody should have made.
+"""Operators that untrusted programs may call, with arguments that no program should have.
 
 Each operator of the table is called with valid arguments (tests/data/operator_calls.txt, the values of the rows' tests, and what
 PyTorch's own samples call) of which some are replaced: other numbers, shapes, ranks, strides, dtypes and layouts, None, empty and
@@ -822,7 +822,7 @@ def write_table(table, results):
 
 
 INTRODUCTION = """\
-Written by `tests/fuzz/wild_arguments.py --results FILE`, which calls each operator with arguments that nobody should have made
+Written by `tests/fuzz/wild_arguments.py --results FILE`, which calls each operator with arguments that no program should have
 ([decision 3](decisions/0003-untrusted-programs.md)). An operator is refused, called after a check of its arguments
 (`src/cresset/ops/argument_checks.cpp`), or called as it is; a program may call the refused ones if whoever loads it says so."""
 

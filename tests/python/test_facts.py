@@ -615,7 +615,7 @@ def test_dtype_of_rms_norm_is_that_of_its_input(x, weight, plans_always):
         torch.testing.assert_close(*(torch.autograd.grad(r.sum(), weight)[0] for r in (found, expected)))
 
 
-def test_conversions_behind_views_of_other_dtypes_stay():
+def test_conversions_after_views_of_other_dtypes_stay():
     g = cresset.trace(lambda x: ((x.view(torch.int32) + 1) * 2 - 3).to(torch.float32), (torch.randn(4),))
     for _ in range(3):
         assert g(torch.ones(4)).dtype == torch.float32

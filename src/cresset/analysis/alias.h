@@ -53,9 +53,9 @@ void setMemory(Node& node, const std::vector<int64_t>& numbers);
 /// function of the host may do anything to what it can reach.
 const Operator* knownOperator(const Node& node);
 
-/// Whether what the operator gives there is in memory that nothing else has: made by the operator, shared with no
+/// Whether what the operator returns there is in memory that nothing else has: made by the operator, shared with no
 /// argument and with no other result.
-bool givesNewMemory(const Operator& op, size_t result);
+bool returnsNewMemory(const Operator& op, size_t result);
 
 class AliasDb {
  public:
@@ -73,9 +73,9 @@ class AliasDb {
   /// Whether `value` may be the very memory that the node of `made` makes, as far as the graph shows: not by a way
   /// through what is outside of it, on which mayAlias has to suspect everything.
   bool mayBe(const Value* value, const Value* made);
-  /// Whether the value may be memory that somebody outside of the graph holds too.
+  /// Whether the value may be memory that is held outside of the graph too.
   bool mayAliasWorld(const Value* value);
-  /// Whether the value, or something reached from it, may be returned or kept by somebody outside of the graph.
+  /// Whether the value, or something reached from it, may be returned or kept outside of the graph.
   bool escapes(const Value* value);
 
   /// Whether some node of the graph, or something outside of it that a node lets run, may write to the value's memory.
@@ -96,7 +96,7 @@ class AliasDb {
   /// Whether it writes to the memory of one of these, or to what is reached from them.
   bool writesToAlias(const Node* node, std::span<Value* const> values);
   /// Whether the node does something that others can tell apart from its results: writes to memory from outside,
-  /// prints, draws random numbers, calls what nobody knows.
+  /// prints, draws random numbers, calls what is unknown.
   bool hasSideEffects(const Node* node);
 
   /// Whether executing the two in the other order could be told apart: one writes what the other reads or writes, both

@@ -90,7 +90,7 @@ const Operator* knownOperator(const Node& node) {
   return op->kernel() || op->schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE ? op : nullptr;
 }
 
-bool givesNewMemory(const Operator& op, size_t result) {
+bool returnsNewMemory(const Operator& op, size_t result) {
   const auto& returns = op.schema().returns();
   return op.isOfDispatcher() && !op.isInPlaceReuse() && !op.isMutable() && !op.mayShareArguments() &&
          !op.mayReturnSelf() && op.schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE &&

@@ -31,7 +31,7 @@ struct TensorFacts {
   std::optional<bool> requires_grad;
   // What it can't.
   Contiguity contiguity = Contiguity::Unknown;
-  /// Whether the node that gives it makes its memory, which nothing else has then.
+  /// Whether the node that returns it makes its memory, which nothing else has then.
   bool is_new = false;
 
   bool operator==(const TensorFacts&) const = default;

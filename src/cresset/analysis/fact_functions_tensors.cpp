@@ -23,7 +23,7 @@ Fact makeTensor(Facts a) {
   return fact;
 }
 
-/// What the strides of a tensor's dimensions say: whether each is the product of the sizes behind it.
+/// What the strides of a tensor's dimensions say: whether each is the product of the sizes after it.
 Contiguity contiguityOf(const Sizes& dimensions) {
   Size expected = Size::constant(1);
   for (size_t i = dimensions.size(); i-- > 0;) {

@@ -206,7 +206,7 @@ void OperatorFacts::visit(Node* node) {
       if (no_grad || is_none || is_discrete) fact.requires_grad = false;
     }
     values_.set(outputs[i], fact);
-    if (isTensor(outputs[i]) && givesNewMemory(*op, i)) values_.setNew(outputs[i]);
+    if (isTensor(outputs[i]) && returnsNewMemory(*op, i)) values_.setNew(outputs[i]);
   }
 }
 

@@ -38,7 +38,7 @@ class ValueFacts {
   void set(Value* value, const Fact& fact);
   /// Of an int; one that is not known is a variable of its own.
   void setInt(const Value* value, const Size& size);
-  /// The node that gives the tensor has made its memory.
+  /// The node that returns the tensor has made its memory.
   void setNew(const Value* value);
   void addSubgraph(const Graph& subgraph) { facts_.subgraphs[&subgraph].resize(subgraph.numValues()); }
 

@@ -30,7 +30,7 @@ struct LoadOptions {
   std::unordered_map<std::string, std::string>* extra_files = nullptr;
   /// Whether errors in the archive's code point into the files that it was written in, as its debug records say.
   bool debug_files = true;
-  /// Whether the archive comes from somebody whom you would let run code on this machine. If not, its code is refused
+  /// Whether the archive comes from a source that you would let run code on this machine. If not, its code is refused
   /// operators that touch files or the process, trust their arguments' claims about memory, or come from other
   /// libraries than PyTorch (docs/decisions/0003-untrusted-programs.md), when a method that calls one is compiled. And
   /// an archive whose scripted classes restore their objects by a `__setstate__` of their own is an error: that is code

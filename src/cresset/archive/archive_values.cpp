@@ -59,7 +59,7 @@ bool isNamed(const Upgrader& upgrader, std::string_view name) {
   return op.substr(0, op.find('.')) == name;
 }
 
-bool givesTensorForNumber(const c10::FunctionSchema& schema, const std::vector<NamedValue>& args) {
+bool returnsTensorForNumber(const c10::FunctionSchema& schema, const std::vector<NamedValue>& args) {
   const auto& arguments = schema.arguments();
   for (size_t i = 0; i < std::min(args.size(), arguments.size()); ++i) {
     if (arguments[i].type()->kind() == c10::TypeKind::NumberType &&
@@ -108,7 +108,7 @@ class VersionedOperator final : public SugaredValue {
     for (const Upgrader& upgrader : upgraders()) {
       if (version_ >= upgrader.since || !isNamed(upgrader, name_)) continue;
       const c10::FunctionSchema schema = parseSchema(std::string(upgrader.schema));
-      if (givesTensorForNumber(schema, args)) continue;
+      if (returnsTensorForNumber(schema, args)) continue;
       auto matched = tryMatchSchema(schema, cx.graph, range, args, kwargs, std::nullopt, nullptr, allow_conversions);
       if (!matched) continue;
       std::vector<NamedValue> inputs;

@@ -204,7 +204,7 @@ size_t ZipReader::dataOffset(const ZipEntry& entry) const {
     where.fail("no entry starts here, though the directory says so");
   size_t name_size = u16(at + 26), skip = kLocalSize + name_size + u16(at + 28);
   if (size - at < skip || size - at - skip < entry.stored_size) where.fail("the entry runs past the end of the file");
-  if (at + skip + entry.stored_size > entry.limit) where.fail("the entry overlaps the one behind it, or the directory");
+  if (at + skip + entry.stored_size > entry.limit) where.fail("the entry overlaps the one after it, or the directory");
   if (bytes_->view(at + kLocalSize, name_size) != entry.name)
     where.fail("the entry that starts here has another name than the directory gives it");
   if (u16(at + 8) != entry.method) where.fail("the entry's two headers disagree about its compression");

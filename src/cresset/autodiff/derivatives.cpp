@@ -162,7 +162,7 @@ using Condition = bool (*)(const Call& call);
 
 struct RuleText {
   std::string_view op;         // full name
-  std::string_view arguments;  // whose gradients it gives: "self", "(input, weight)"; "" for a decomposition
+  std::string_view arguments;  // whose gradients it returns: "self", "(input, weight)"; "" for a decomposition
   std::string_view expression;
   Condition condition = nullptr;  // of a decomposition
   bool for_kernels = false;       // a decomposition that kernels compute better
@@ -346,7 +346,7 @@ class RuleBook {
     Value* tuple = graph.outputs()[0];
     const auto type = tuple->type()->cast<c10::TupleType>();
     if (!type || type->elements().size() != count)
-      throw UserError("the rule gives " + tuple->type()->repr_str() + ", not " + std::to_string(count) + " values");
+      throw UserError("the rule returns " + tuple->type()->repr_str() + ", not " + std::to_string(count) + " values");
     graph.block()->eraseOutput(0);
     Node* made = tuple->node();
     if (made->kind() == prim::TupleConstruct) {

@@ -126,8 +126,8 @@ def others(grad: Tensor, x: Tensor, dim: int) -> Tensor:
     return grad
   n = x.size(dim)
   before = torch.cat([torch.ones_like(x.narrow(dim, 0, 1)), x.narrow(dim, 0, n - 1)], dim).cumprod(dim)
-  behind = torch.cat([torch.ones_like(x.narrow(dim, 0, 1)), x.narrow(dim, 1, n - 1).flip(dim)], dim).cumprod(dim).flip(dim)
-  return grad * (before * behind)
+  after = torch.cat([torch.ones_like(x.narrow(dim, 0, 1)), x.narrow(dim, 1, n - 1).flip(dim)], dim).cumprod(dim).flip(dim)
+  return grad * (before * after)
 
 def prod_gradient(grad: Tensor, x: Tensor, result: Tensor) -> Tensor:
   if x.dim() == 0:
@@ -900,19 +900,19 @@ def conv_second(g0: Tensor, g1: Tensor, g2: Tensor, grad: Tensor, input: Tensor,
 # before.
 def sides(weight: Tensor, dilation: List[int], padding: str) -> Tuple[List[int], List[int]]:
   both: List[int] = []
-  behind: List[int] = []
+  after: List[int] = []
   for d in range(2, weight.dim()):
     total = 0 if padding == "valid" else dilation[min(d - 2, len(dilation) - 1)] * (weight.size(d) - 1)
     both.append(total // 2)
-    behind = [0, total % 2] + behind
-  return both, behind
+    after = [0, total % 2] + after
+  return both, after
 
 def conv_named_gradients(grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: str, dilation: List[int], groups: int, with_bias: bool, wanted: List[bool]) -> Tuple[Tensor, Tensor, Tensor]:
-  both, behind = sides(weight, dilation, padding)
-  if sum(behind) == 0:
+  both, after = sides(weight, dilation, padding)
+  if sum(after) == 0:
     return conv_gradients(grad, input, weight, stride, both, dilation, False, [0], groups, with_bias, wanted)
-  x, w, b = conv_gradients(grad, torch.constant_pad_nd(input, behind, 0), weight, stride, both, dilation, False, [0], groups, with_bias, wanted)
-  return torch.constant_pad_nd(x, negated(behind), 0) if wanted[0] else x, w, b
+  x, w, b = conv_gradients(grad, torch.constant_pad_nd(input, after, 0), weight, stride, both, dilation, False, [0], groups, with_bias, wanted)
+  return torch.constant_pad_nd(x, negated(after), 0) if wanted[0] else x, w, b
 
 def adaptive_gradient(grad: Tensor, x: Tensor, output_size: List[int]) -> Tensor:
   if output_size[0] == 1:

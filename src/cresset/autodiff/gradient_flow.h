@@ -32,7 +32,7 @@ const Node* userIn(const Block* block, const Use& use);
 bool mayReturnFirstArgument(Node* node);
 
 /// Tensors through which gradients leave nodes. Autograd adds up the gradients of one tensor in the reverse order of
-/// the nodes that compute them: another order gives other bits where there are more than two, and other strides where
+/// the nodes that compute them: another order has other bits where there are more than two, and other strides where
 /// their layouts differ.
 class GradientOperands {
  public:

@@ -132,7 +132,7 @@ bool GradientWays::follow(Value* output, GradientWay& way) {
       way.sources.insert(root);
       continue;
     }
-    if (!isKnown(root)) return stays("it comes behind others");
+    if (!isKnown(root)) return stays("it comes after others");
     if (!way.depends.contains(root) || !mayRequireGrad(root->type())) {
       way.free.insert(root);
       continue;
@@ -198,7 +198,7 @@ bool GradientWays::isUnwritten(const std::vector<Value*>& values, const Gradient
   }
   for (const Block* block = call->owningBlock(); block->owningNode() && !in_one_iteration;
        block = block->owningNode()->owningBlock()) {
-    if (block->owningNode()->kind() == prim::Loop) first = 0;  // what stands behind the call comes before the next one
+    if (block->owningNode()->kind() == prim::Loop) first = 0;  // what follows the call comes before the next one
   }
   return std::none_of(writers_.begin(), writers_.end(), [&](Node* writer) {
     const size_t place = order_.at(writer);
@@ -338,7 +338,7 @@ bool GradientWays::find(Node* node, std::optional<GradientCall>& call, GradientW
     way.wanted = *leaves;
   }
   if (std::any_of(way.wanted.begin(), way.wanted.end(), [&](const Value* root) { return !isKnown(root); }))
-    return stays("it comes behind others");
+    return stays("it comes after others");
   findDependent(graph_.block(), way);
   for (Value* output : call->outputs) {
     if (!follow(output, way)) return false;

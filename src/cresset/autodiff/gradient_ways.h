@@ -74,7 +74,7 @@ class GradientWays {
   bool isFreed(const GradientWay& way, const Node* call);
   /// What the outputs of a call are computed from.
   const std::unordered_set<const Node*>& nodesAfter(const Node* call);
-  /// Whether a tensor on a way surely requires a gradient: only then is it known what the call gives.
+  /// Whether a tensor on a way surely requires a gradient: only then is it known what the call returns.
   bool surelyRequiresGrad(Value* value);
   /// A tensor that becomes a leaf in the graph is one on the way only if it does so before it is used.
   bool isMarkedInTime(Value* root, const GradientWay& way, const Node* call) const;

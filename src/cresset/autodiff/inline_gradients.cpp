@@ -157,7 +157,8 @@ class GradientWriter {
     }
   }
 
-  /// What stands for a value of the copy in the graph itself. The gradient may ask for sizes that nobody has asked for.
+  /// What stands for a value of the copy in the graph itself. The gradient may ask for sizes that the graph does not
+  /// ask for.
   Value* valueFor(Value* value, Copy& copy, Node* place) {
     if (const auto found = copy.originals.find(value); found != copy.originals.end()) return found->second;
     Node* fact = value->node();
@@ -262,7 +263,7 @@ class GradientWriter {
     return op && op->isPure() && !op->asksAutograd() && !passesGradients(user);
   }
 
-  /// Nobody sees the tape: the way starts from tensors that require no gradients.
+  /// Nothing sees the tape: the way starts from tensors that require no gradients.
   void detachSources(const GradientWay& way, const std::vector<Node*>& nodes) {
     std::unordered_map<const Value*, Value*> detached;
     const auto detach = [&](Value* operand) -> Value* {
@@ -295,7 +296,7 @@ class GradientWriter {
     }
   }
 
-  /// What the engine frees behind itself.
+  /// What the engine frees once it has used it.
   void release(Node* node, const GradientCall& call, const GradientWay& way) {
     const auto list = [&](const std::vector<Value*>& values) {
       Node* made = graph_.insertNode(graph_.create(prim::ListConstruct, values));

@@ -2,7 +2,7 @@
 // the nodes that compute the gradients.
 //
 // Passes then see through it, no engine runs, and with `create_graph` the gradients are differentiated like all else,
-// in one region together with what they are gradients of. Without, the tape is not even recorded where nobody but the
+// in one region together with what they are gradients of. Without, the tape is not even recorded where nothing but the
 // call would have used it.
 #pragma once
 

@@ -74,10 +74,10 @@ bool RegionParts::isInertControl(Node* node) {
   if (node->kind() != prim::If && node->kind() != prim::Loop) {
     const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
     const auto outputs = node->outputs();
-    const bool gives_text =
+    const bool returns_text =
         op && op->isPure() && !op->asksAutograd() &&
         std::all_of(outputs.begin(), outputs.end(), [](const Value* output) { return isScalarType(*output->type()); });
-    return gives_text || classify(node) == RegionPart::Inert;
+    return returns_text || classify(node) == RegionPart::Inert;
   }
   const auto isNumber = [](const Value* value) { return isNumberLike(*value->type()); };
   if (!std::all_of(node->outputs().begin(), node->outputs().end(), isNumber)) return false;
@@ -135,12 +135,12 @@ RegionPart RegionParts::classify(Node* node) {
       return isTensorValue(input) || isNumberLike(*input->type()) || isConstant(input) ||
              isTensorListConstruct(input->node());
     });
-    const bool gives_known = std::all_of(outputs.begin(), outputs.end(), [](const Value* output) {
+    const bool returns_known = std::all_of(outputs.begin(), outputs.end(), [](const Value* output) {
       return isTensorValue(output) ? !mayRequireGrad(output->type()) : isNumberLike(*output->type());
     });
-    const bool is_view = op->isOfDispatcher() && op->isDeterministic();  // made again behind the region if it leaves
-    return (op->isPure() || isRandom(*op) || is_view) && takes_known && gives_known ? RegionPart::Inert
-                                                                                    : RegionPart::Outside;
+    const bool is_view = op->isOfDispatcher() && op->isDeterministic();  // made again after the region if it leaves
+    return (op->isPure() || isRandom(*op) || is_view) && takes_known && returns_known ? RegionPart::Inert
+                                                                                      : RegionPart::Outside;
   }
   if (!hasDerivative(*op) || !rulesHold(*op, *node)) return RegionPart::Outside;
   for (size_t i = 0; i < inputs.size(); ++i) {

@@ -14,7 +14,7 @@ enum class RegionPart {
   Inert,           // no gradient flows through it, and it may stand anywhere
 };
 
-/// Whether the node gives a list of other things than numbers.
+/// Whether the node returns a list of other things than numbers.
 bool returnsList(const Node* node);
 
 /// Of one graph. The analysis does not know regions that are made meanwhile.
@@ -30,7 +30,7 @@ class RegionParts {
   /// its elements have one known dtype.
   Node* unpackOf(const Node* node);
   /// Whether the group with the node would write to what it reads: what it keeps for gradients would be what it is at
-  /// its end. Others may write to what the group reads or gives: they stand before or behind it, and autograd's
+  /// its end. Others may write to what the group reads or returns: they stand before or after it, and autograd's
   /// counters of versions see them.
   bool readsAndWrites(const std::vector<Node*>& group, Node* node);
 

@@ -138,7 +138,7 @@ void leaveViewsOutside(std::vector<Node*>& nodes) {
         use.user->replaceInput(use.offset, copy->output(use.user->input(use.offset)->offset()));
     }
     const auto outputs = node->outputs();
-    // A view that nobody has used all along may raise: it stays.
+    // A view that was never used may raise: it stays.
     if (made_again.contains(node) &&
         std::none_of(outputs.begin(), outputs.end(), [](const Value* v) { return v->hasUses(); })) {
       node->destroy();

@@ -24,8 +24,8 @@ namespace cresset {
 
 namespace {
 
-/// Whether somebody may hold the tensor, to ask for a gradient with respect to it, or to watch its gradient: it is
-/// returned, put into a container that is, or goes where nobody knows what becomes of it. Operators only compute.
+/// Whether the tensor may be held outside, to ask for a gradient with respect to it, or to watch its gradient: it is
+/// returned, put into a container that is, or escapes. Operators only compute.
 bool mayBeHeld(const Value* value) {
   const auto isHolder = [](const Node* node) {
     return hasTrait(*node, Trait::ChangesTape | Trait::ReleasesTape) ||
@@ -79,7 +79,7 @@ void outline(Graph& graph, const std::vector<Node*>& nodes) {
     }
     return copies[value] = copy;
   };
-  // Autograd's engine adds up the gradients of a value in the reverse order of its uses, those behind the region
+  // Autograd's engine adds up the gradients of a value in the reverse order of its uses, those after the region
   // first. So each use of an outer value is an input of the region of its own, later uses first: the engine then adds
   // in the same order. Lists are no inputs: each use of one makes it of its elements.
   std::map<std::pair<const Node*, size_t>, std::vector<Value*>> own_inputs;  // per operand, its elements' inputs
@@ -117,7 +117,7 @@ void outline(Graph& graph, const std::vector<Node*>& nodes) {
       list->copyLocation(operand->node());
       operands.push_back(list->output());
     }
-    size_t next = 0;  // behind the operands come the values that nodes in blocks take
+    size_t next = 0;  // after the operands come the values that nodes in blocks take
     Node* copy = subgraph->createClone(
         node, [&](Value* value) { return next < operands.size() ? operands[next++] : copyOf(value); });
     subgraph->block()->appendNode(copy);
@@ -320,7 +320,7 @@ class RegionBuilder {
     }
   }
 
-  /// The first node of the group with a result that somebody may hold and from which the group computes more. To
+  /// The first node of the group with a result that may be held outside and from which the group computes more. To
   /// autograd a region is one node: the gradient of such a result would lack what comes from the region's other
   /// results.
   static std::vector<Node*>::iterator heldAndUsed(std::vector<Node*>& nodes) {

@@ -4,7 +4,7 @@
 // (in-place reuse, ops/operator.h) use the memory of what they take again where they hold the only reference, so
 // nothing is copied that was not before.
 //
-// The tensor must be fresh, and what used it before the change only have read it: itself, or views of it that nobody
+// The tensor must be fresh, and what used it before the change only have read it: itself, or views of it that nothing
 // uses after the change. And autograd must not have kept it: it has errors for tensors that were changed meanwhile.
 // The derivative rules tell what it keeps, which is why the pass stands here.
 #include <ATen/core/ivalue.h>

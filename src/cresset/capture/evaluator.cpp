@@ -79,7 +79,7 @@ bool raiseInterruption() {
 }
 
 bool pollAtBackEdge() {
-  // CPython asks at each edge; asking costs more here, and nobody sees a few rounds.
+  // CPython asks at each edge; asking costs more here, and a few rounds do not show.
   static thread_local unsigned edges = 0;
   if (++edges % 64 != 0) return true;
   if (Py_MakePendingCalls() != 0) return false;

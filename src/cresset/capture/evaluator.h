@@ -41,7 +41,7 @@ struct Machine {
   PyObject*& peek(int depth) const { return top[-depth]; }
   /// Takes over the reference.
   void push(PyObject* object) { *top++ = object; }
-  /// Gives the reference.
+  /// Returns the reference.
   PyObject* pop() { return *--top; }
   void drop(int count) {
     while (count-- > 0) Py_XDECREF(*--top);

@@ -1,4 +1,4 @@
-// The function that CPython calls to run a frame (PEP 523), while somebody here wants frames.
+// The function that CPython calls to run a frame (PEP 523), while frames are wanted here.
 //
 // It is set while at least one FrameHook lives and passes on to what was set before, to debuggers', profilers' and
 // other compilers' functions.
@@ -12,7 +12,7 @@ namespace cresset::capture {
 /// exception set.
 using FrameFunction = bool (*)(PyThreadState* thread, RawFrame* frame, PyObject*& result);
 
-/// Who gets the frames that this thread begins; null for nobody. Returns who got them before.
+/// Who gets the frames that this thread begins; null if none does. Returns who got them before.
 FrameFunction exchangeFrameFunction(FrameFunction function);
 
 /// Keeps the hook set. Needs the GIL, also where it ends.

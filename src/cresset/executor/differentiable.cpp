@@ -396,7 +396,7 @@ class RegionBackward : public autograd::Node, public PartlyReleased {
       stack.push_back(
           kept.is_tensor ? c10::IValue(kept.tensor.unpack(Pointers::self<autograd::Node>(this))) : kept.value);
     }
-    // Nobody asks again: what is kept can go when the gradient function no longer needs it.
+    // Nothing asks again: what is kept can go when the gradient function no longer needs it.
     if (std::exchange(releasing_, {}) == std::this_thread::get_id() && last_is_whole_) releaseKept();
     gradient.function->run(stack);
     const auto& elements = stack.back().toTupleRef().elements();
@@ -480,7 +480,7 @@ void Region::call(std::vector<c10::IValue>& stack, size_t num_inputs) const {
   record &= c10::GradMode::is_enabled();
   const auto hasHooks = [&](size_t i) { return first + i < stack.size() && isWatched(stack[first + i].toTensor()); };
   if (!record || forward_mode || (is_uneven_ && std::any_of(inputs_.begin(), inputs_.end(), hasHooks))) {
-    // Forward-mode gradients go through the operators themselves. So do those that somebody watches, if results of the
+    // Forward-mode gradients go through the operators themselves. So do those that are watched, if results of the
     // region come from some of its inputs only: to autograd all come from all, and it calls hooks without a gradient.
     runPart(record || forward_mode ? recordedCode() : *code_, stack);
     stack.resize(first + num_outputs_);

@@ -16,7 +16,7 @@ namespace cresset {
 
 namespace {
 
-/// All continuations together have at most so many times the nodes of the graph.
+/// All deoptimization targets together have at most so many times the nodes of the graph.
 constexpr size_t kMaxDeoptimizationTargets = 4;
 
 /// Kernels are made for tensors of known rank.
@@ -25,7 +25,7 @@ bool hasUnknownRank(const Node* node) {
   return op && op->hasTrait(Trait::RankFollowsSizes) && options::kernels() != KernelMode::Off;
 }
 
-/// Whether the node reads its tensors from where nobody knows what they are.
+/// Whether the node reads its tensors from where their kinds are unknown.
 bool readsTensors(const Node* node) {
   switch (node->kind()) {
     case prim::GetAttr:

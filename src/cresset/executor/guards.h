@@ -1,10 +1,10 @@
 // Guards: where plans look at values whose kind no signature tells (interpreter/guards.def): tensors, bools and what
 // may be None from lists, dicts, attributes that the program writes, and calls.
 //
-// They stand in a function's prepared graph as prim::BailOut nodes, one behind each node that reads such values, with a
-// continuation: the rest of the program behind it, unspecialized. The first plan for a signature watches what comes by;
-// the next one promises it, and specializes what stands behind. Guards that fail again and again are left out of the
-// one after that.
+// They stand in a function's prepared graph as prim::BailOut nodes, one after each node that reads such values, with a
+// deoptimization target: the rest of the program after it, unspecialized. The first plan for a signature watches what
+// comes by; the next one promises it, and specializes what follows. Guards that fail again and again are left out of
+// the one after that.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ struct GuardPoint {
 Symbol entryAttribute();
 
 /// Puts prim::BailOut nodes into a graph that is ready to be copied for plans; their indices are places in the result.
-/// Continuations take time and memory, so there are at most kMaxGuards, and fewer in large graphs.
+/// Deoptimization targets take time and memory, so there are at most kMaxGuards, and fewer in large graphs.
 std::vector<GuardPoint> insertGuards(Graph& graph, const Function& function);
 
 inline constexpr size_t kMaxGuards = 16;

@@ -20,7 +20,7 @@ class SharedKernel {
   /// Null until it is compiled, and if that failed.
   codegen::KernelFunction function() const { return function_.load(std::memory_order_acquire); }
   const codegen::Kernel& kernel() const { return kernel_; }
-  /// Why it has no code; empty while nobody knows.
+  /// Why it has no code; empty while that is unknown.
   std::string failure() const;
 
   /// In the calling thread; does nothing if it is done.

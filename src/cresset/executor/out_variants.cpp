@@ -42,9 +42,13 @@ bool arePlain(const OutArguments& arguments) {
   return true;
 }
 
+void pushInputs(const OutArguments& arguments, Stack& stack) {
+  for (const c10::IValue* input : arguments.inputs()) stack.push_back(*input);
+}
+
 /// The operator itself, on arguments that the out variant does not take.
 bool callOperator(const Operator& op, const OutArguments& arguments, Stack& stack) {
-  for (size_t i = 0; i < arguments.numInputs(); ++i) stack.push_back(arguments.input(i));
+  pushInputs(arguments, stack);
   op.call(stack, arguments.numInputs());
   return false;
 }
@@ -56,7 +60,7 @@ class OutOperatorCall final : public OutVariant {
 
   bool call(const OutArguments& arguments, Stack& stack) const override {
     if (by_kernel_.computeInto(arguments.inputs(), arguments.rawOutput(0))) return true;
-    for (const c10::IValue* input : arguments.inputs()) stack.push_back(*input);
+    pushInputs(arguments, stack);
     by_kernel_.call(stack, arguments.numInputs());
     return false;
   }
@@ -74,7 +78,7 @@ class OutOverload final : public OutVariant {
   bool call(const OutArguments& arguments, Stack& stack) const override {
     const c10::OperatorHandle* handle = out_.handle();
     if (!handle || !arePlain(arguments)) return callOperator(op_, arguments, stack);
-    for (size_t i = 0; i < arguments.numInputs(); ++i) stack.push_back(arguments.input(i));
+    pushInputs(arguments, stack);
     for (size_t i = 0; i < arguments.numOutputs(); ++i) stack.emplace_back(arguments.output(i));
     const at::AutoDispatchBelowADInplaceOrView below;
     handle->redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
@@ -119,11 +123,11 @@ class OutKernelCall final : public OutVariant {
   const OutKernel kernel_;
 };
 
-bool givesNewTensors(const Operator& op) {
+bool returnsNewTensors(const Operator& op) {
   const auto& returns = op.schema().returns();
   if (returns.empty() || op.mayShareArguments() || op.isMutable() || op.isInPlaceReuse()) return false;
   for (size_t i = 0; i < returns.size(); ++i) {
-    if (returns[i].type()->kind() != c10::TypeKind::TensorType || !givesNewMemory(op, i)) return false;
+    if (returns[i].type()->kind() != c10::TypeKind::TensorType || !returnsNewMemory(op, i)) return false;
   }
   return true;
 }
@@ -179,7 +183,7 @@ std::vector<std::string> registeredOutVariants() {
 const Operator* outOverloadOf(const Operator& op) {
   static auto* mutex = new std::mutex;
   static auto* known = new std::unordered_map<const Operator*, const Operator*>;
-  if (!op.isOfDispatcher() || !op.handle() || !givesNewTensors(op)) return nullptr;
+  if (!op.isOfDispatcher() || !op.handle() || !returnsNewTensors(op)) return nullptr;
   if (!op.isPure() || op.leavesUninitialized() || op.isCalledWithCare() || refusalOfOutOverload(op)) return nullptr;
   const std::lock_guard lock(*mutex);
   const auto [place, is_new] = known->try_emplace(&op, nullptr);
@@ -197,11 +201,11 @@ std::optional<at::ScalarType> dtypeOfOutput(const Value& value) {
 std::shared_ptr<const OutVariant> outVariantOf(const Node& node) {
   const Operator* op = operatorOf(node);
   if (!op) return nullptr;
-  if (OutFunction function = registered(*op); function && givesNewTensors(*op))
+  if (OutFunction function = registered(*op); function && returnsNewTensors(*op))
     return std::make_shared<OutFunctionCall>(*op, std::move(function));
   // With numerics=default some operators have bits of their own, wherever they are called.
   if (const OperatorCall* by_kernel = OperatorCall::of(*op, node))
-    return givesNewTensors(*op) ? std::make_shared<OutOperatorCall>(*by_kernel) : nullptr;
+    return returnsNewTensors(*op) ? std::make_shared<OutOperatorCall>(*by_kernel) : nullptr;
   if (const OutKernel kernel = outKernelOf(*op)) return std::make_shared<OutKernelCall>(*op, kernel);
   const Operator* out = outOverloadOf(*op);
   return out ? std::make_shared<OutOverload>(*op, *out) : nullptr;

@@ -64,7 +64,7 @@ class PlanMemory final : public RunMemory {
   const MemoryLayout& layout() const { return *layout_; }
   /// Forgets the storages of results that have left: who holds one keeps it, and it is freed after that.
   void releaseOutputs();
-  /// Gives the arena back; the next run allocates one.
+  /// Frees the arena; the next run allocates one.
   void releaseArena();
   /// Whether something beside this holds a slot's tensor or its memory: a result that should not have left.
   bool isHeldOutside() const;

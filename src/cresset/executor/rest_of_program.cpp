@@ -18,7 +18,7 @@ class RestOfProgramWriter {
     return graph_;
   }
 
-  /// Values of the program that the continuation takes, in the order of its inputs.
+  /// Values of the program that the deoptimization target takes, in the order of its inputs.
   const std::vector<Value*>& taken() const { return taken_; }
   /// What becomes an input in any case.
   void take(Value* value) { standFor(value); }

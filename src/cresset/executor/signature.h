@@ -6,7 +6,7 @@
 // once per function and run without allocating memory.
 //
 //   arguments             tensors, bools, what may be None; of functions that ask for it, the layout of tensors
-//   attributes of `self`  those that the function reads and nothing in it writes, as inputs behind the others; strings
+//   attributes of `self`  those that the function reads and nothing in it writes, as inputs after the others; strings
 //                         among them, too, by their text, and integers, as long as calls bring few of them
 //   entries               tensors in dicts and lists that are arguments, at constant keys, likewise; None if absent
 //   all else              nothing
@@ -114,7 +114,7 @@ class SignatureReader {
  public:
   SignatureReader() = default;
   /// For functions with arguments of these types; `attributes` in the order in which they are to be read, those of one
-  /// object behind each other, entries last.
+  /// object in sequence, entries last.
   SignatureReader(
       std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes, SignatureInterest interest);
 

@@ -175,7 +175,7 @@ SugaredValuePtr FunctionEmitter::emitStaticSlice(
 FunctionEmitter::View FunctionEmitter::emitView(
     const SourceRange& range, Value* tensor, const std::vector<Index>& indices) {
   // First all indices find the dimension that each speaks of in the tensor as it is after the indices before it were
-  // applied. Behind an ellipsis dimensions count from the end.
+  // applied. After an ellipsis dimensions count from the end.
   const size_t n = indices.size();
   std::vector<Value*> index(n, nullptr);
   std::optional<size_t> ellipsis;

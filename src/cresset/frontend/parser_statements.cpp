@@ -406,7 +406,7 @@ WithItem Parser::withItem() {
   Maybe<Var> target = none<Var>();
   if (nextIf(TK_AS)) {
     Expr e = parse(kBitOr);
-    if (e.kind() != TK_VAR) fail("only a name may stand behind 'as'", e.range());
+    if (e.kind() != TK_VAR) fail("only a name may follow 'as'", e.range());
     target = Maybe<Var>::some(Var(e));
   }
   return WithItem::make(since(start), context, target);

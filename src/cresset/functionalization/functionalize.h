@@ -34,7 +34,7 @@ struct Functionalized {
 /// no memory with each other. Time is in proportion to the nodes and to the views of views that are written to.
 Functionalized functionalize(Graph& graph, bool inputs_are_distinct);
 
-/// Removes what functionalization has left of views that nobody reads, and of the choices in their inverses.
+/// Removes what functionalization has left of views that nothing reads, and of the choices in their inverses.
 void tidyFunctional(Graph& graph);
 
 /// The opposite: computes in memory that is not read any more. What is copied back to a tensor becomes in-place

@@ -21,7 +21,7 @@ bool isTensor(const Value* value) {
   return value->type()->kind() == c10::TypeKind::TensorType;
 }
 
-/// Whether nobody can change the list of numbers that an operator has as an argument.
+/// Whether nothing can change the list of numbers that an operator has as an argument.
 bool isSettled(const Value* argument) {
   if (argument->type()->kind() != c10::TypeKind::ListType || isConstant(argument)) return true;
   if (argument->node()->kind() != prim::ListConstruct) return false;
@@ -146,7 +146,7 @@ void Places::visit(Node* node) {
   }
   if (op->schema().is_vararg() || op->schema().returns().size() != node->outputs().size()) return;
   for (const Value* output : node->outputs()) {
-    if (isTensor(output) && givesNewMemory(*op, output->offset())) add(output, {.root = output});
+    if (isTensor(output) && returnsNewMemory(*op, output->offset())) add(output, {.root = output});
   }
 }
 

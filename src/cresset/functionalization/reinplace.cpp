@@ -1,4 +1,4 @@
-// The opposite of functionalization: memory that nobody reads any more is used again.
+// The opposite of functionalization: memory that is dead is used again.
 //
 // `aten::select_scatter(base, part, …)` becomes `cresset::select_assign`, and `slice_scatter` `cresset::slice_assign`,
 // which write into `base` where they hold the only reference to it. They broadcast and convert what they assign,
@@ -46,7 +46,7 @@ bool areEqual(const Value* a, const Value* b) {
 /// Whether an operator made the tensor: then it is dense, and a copy of it has its strides.
 bool isMade(const Value* tensor) {
   const Operator* op = knownOperator(*tensor->node());
-  return op && (op->reusesFirst() || givesNewMemory(*op, tensor->offset()));
+  return op && (op->reusesFirst() || returnsNewMemory(*op, tensor->offset()));
 }
 
 /// The scatter's part is a tensor of the sizes that it replaces.
@@ -95,7 +95,7 @@ bool onlyReads(const Node& node) {
   if (op->isInPlaceReuse()) return true;
   const auto outputs = node.outputs();
   return std::all_of(
-      outputs.begin(), outputs.end(), [&](const Value* output) { return givesNewMemory(*op, output->offset()); });
+      outputs.begin(), outputs.end(), [&](const Value* output) { return returnsNewMemory(*op, output->offset()); });
 }
 
 /// The in-place operator whose reuse the node calls; null if it calls none.

@@ -156,7 +156,7 @@ bool isWithin(const WrittenMemory& inner, const WrittenMemory& outer) {
 
 }  // namespace
 
-/// What the graph made is written by nobody but by its own writes, and is one location each; what comes out of branches
+/// What the graph made is written by its own writes only, and is one location each; what comes out of branches
 /// is at the locations of what they made.
 void Writes::checkRoots() {
   for (const auto& memory : memories_) {

@@ -39,7 +39,7 @@ inline FailingGuard failingGuard() {
 }
 void setFailingGuard(FailingGuard failing);
 
-/// The rest of a program behind one place.
+/// The rest of a program after one place.
 class DeoptimizationTarget {
  public:
   DeoptimizationTarget(std::shared_ptr<Graph> graph, std::string name, std::weak_ptr<Program> program)
@@ -89,7 +89,7 @@ class BailOutSite {
   }
   /// For tests: whether it fails, whatever comes by.
   bool mustFail() { return failingGuard().index >= 0 && mustFailNow(); }
-  /// Counts a failure, and gives what runs now.
+  /// Counts a failure, and returns what runs now.
   const Code& fail();
 
   /// The kind that the value had each time; nothing if they differed, or none came by.

@@ -127,7 +127,7 @@ void Run::unpackTuple(const Instruction& instruction) {
   const c10::IValue tuple = take(outputs[instruction.n]);
   auto& elements = const_cast<c10::ivalue::TupleElements&>(tuple.toTupleRef().elements());
   CRESSET_CHECK(elements.size() == instruction.n, "a tuple of " + std::to_string(elements.size()) + " elements");
-  // Nobody else sees a tuple with one reference, so its elements can leave it.
+  // Nothing else sees a tuple with one reference, so its elements can leave it.
   const bool is_last = tuple.use_count() == 1;
   c10::IValue* regs = registers_.data() + frames_.back().base;
   for (uint32_t i = 0; i < instruction.n; ++i) {

@@ -564,7 +564,7 @@ void Emitter::emitFork(const Liveness::NodeInfo& info) {
       cresset::emitCode(*subgraph, "<forked function>", code_.program, {.compile_subgraph = compile_subgraph_}));
   const auto future = node.output()->type()->cast<c10::FutureType>();
   if (!future)
-    throw UserError("prim::fork gives a Future, not " + node.output()->type()->repr_str(), node.sourceRange());
+    throw UserError("prim::fork returns a Future, not " + node.output()->type()->repr_str(), node.sourceRange());
   code_.fork_types.push_back(future->getElementType());
   emitPool(Op::Fork, info, static_cast<uint32_t>(code_.forks.size() - 1));
 }

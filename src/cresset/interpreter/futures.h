@@ -7,7 +7,7 @@
 //
 // Threads start with the first task. After fork(2) the child has a new pool without threads and without the parent's
 // tasks, which belong to runs of the parent. When the pool stops, at the latest when the process ends, running scripts
-// are interrupted, and forks that nobody waits for are dropped; a fork that starts then is an error.
+// are interrupted, and forks that nothing waits for are dropped; a fork that starts then is an error.
 #pragma once
 
 #include <ATen/core/ivalue.h>

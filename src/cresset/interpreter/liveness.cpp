@@ -71,7 +71,7 @@ void Liveness::use(const Value* value, uint32_t flag) {
 void Liveness::visitBlock(uint32_t index, uint32_t depth, const Node* if_node) {
   const InputRange outputs = blocks_[index].block->outputs();
   for (size_t k = outputs.size(); k-- > 0;) {
-    if (if_node && isUnused(if_node->output(k))) continue;  // nobody asks for it
+    if (if_node && isUnused(if_node->output(k))) continue;  // it is dead
     use(outputs[k], blocks_[index].first_flag + static_cast<uint32_t>(k));
   }
   for (uint32_t i = blocks_[index].last_node; i-- > blocks_[index].first_node;) visitNode(nodes_[i], depth);

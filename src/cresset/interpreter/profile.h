@@ -19,7 +19,7 @@ namespace cresset {
 
 class ScriptProfile {
  public:
-  /// Whether somebody records on this thread. Asked once per run: what starts while it runs sees the next one.
+  /// Whether a profiler records on this thread. Asked once per run: what starts while it runs sees the next one.
   static bool isWanted() { return at::getStepCallbacksUnlessEmpty(at::RecordScope::TORCHSCRIPT_FUNCTION).has_value(); }
   ScriptProfile();
   /// Ends the events that are open: they belong to this thread, and a suspended run continues elsewhere.

@@ -33,7 +33,7 @@ class Registers {
     assign(variable, reg);
     return reg;
   }
-  /// A register that holds nothing and that nobody else gets until unreserve.
+  /// A register that holds nothing and that is not allocated until unreserve.
   uint32_t reserve() {
     const uint32_t reg = pop();
     reserved_[reg] = true;

@@ -118,7 +118,7 @@ bool isNone(const c10::IValue& value) {
       budget = poll(interrupt);       \
     }                                 \
   } while (false)
-/// What runs that nobody observes pay for the others.
+/// What unobserved runs pay for the others.
 #define OBSERVED (observed_) [[unlikely]]
 /// Jumps; backwards only at the end of a loop.
 #define JUMP_TO(Target)                                          \
@@ -389,7 +389,7 @@ bool Run::interpret() {
           return false;
         }
         blockOn(*future);
-        budget = 1;  // Nobody knows how long that took.
+        budget = 1;  // How long that took is unknown.
       }
       WRITE(pc->a, future->value());
     }

@@ -168,7 +168,7 @@ bool Run::resume(bool is_profiled) {
     } catch (...) {
       error = describe(std::current_exception());
     }
-    // What a failed operator left on the stack is in nobody's interest.
+    // What a failed operator left on the stack is of no use.
     stack_.clear();
     results_.clear();
     unwind(std::move(error));

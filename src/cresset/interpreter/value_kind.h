@@ -30,7 +30,7 @@ inline bool isPlain(const at::Tensor& tensor) {
 
 /// How the elements of a tensor lie in memory.
 enum class Layout : uint8_t {
-  Unknown,       // nobody has looked
+  Unknown,       // not looked at yet
   Contiguous,    // row after row
   ChannelsLast,  // of four dimensions, images with the channels innermost (torch.channels_last), and not contiguous
   Strided,       // in another way

@@ -13,7 +13,7 @@ namespace cresset {
 
 namespace {
 
-/// Annotations stand behind the type that they describe, before its `?`.
+/// Annotations follow the type that they describe, before its `?`.
 void printType(
     std::ostream& out, const c10::Type& type, const c10::AliasInfo* alias, std::optional<int32_t> size = {}) {
   if (const auto* optional = type.castRaw<c10::OptionalType>()) {

@@ -319,7 +319,7 @@ TypePtr TypeParser::parseNamedTuple() {
                           : c10::TupleType::createNamed(name, names, types, defaults);
 }
 
-/// Behind "Tensor", "Float" or "FloatTensor": (2, *, strides=[4, 1], requires_grad=0, device=cpu) and [Undefined]. A
+/// After "Tensor", "Float" or "FloatTensor": (2, *, strides=[4, 1], requires_grad=0, device=cpu) and [Undefined]. A
 /// type that says nothing but "Tensor" is the general one.
 TypePtr TypeParser::parseTensor(const IrToken& token) {
   std::string_view name = scanner_.text(token);

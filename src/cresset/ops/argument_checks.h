@@ -13,7 +13,7 @@
 namespace cresset {
 
 /// `arguments` are those of the schema, in its order and of its types. Throws c10::Error. May put a copy in the place
-/// of an index tensor that autograd keeps and later believes, so that nobody can write to what is kept.
+/// of an index tensor that autograd keeps and later believes, so that nothing can write to what is kept.
 using ArgumentCheck = void (*)(c10::IValue* arguments);
 
 /// By full name ("aten::native_batch_norm", "aten::lstm.input"); null for most.

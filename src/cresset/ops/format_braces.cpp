@@ -1,6 +1,6 @@
 // `str.format`: Python's replacement fields.
 //
-// TorchScript's own `format` replaces "{}" only and leaves "{:.2f}" in the text, which nobody who writes it means. Here
+// TorchScript's own `format` replaces "{}" only and leaves "{:.2f}" in the text, which is never what is meant. Here
 // a field means what Python says or is an error. Plain fields keep TorchScript's way to print a value (format.h), so
 // that messages of existing programs stay as they are.
 #include <ATen/core/Tensor.h>

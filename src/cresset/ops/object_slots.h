@@ -6,7 +6,7 @@
 // objects rarely meet. The value that a write replaces is destroyed after the lock is released, since destructors may
 // run any code.
 //
-// What races may see: each read gives a value that some write put there (or the first one); two attributes are two
+// What races may see: each read returns a value that some write put there (or the first one); two attributes are two
 // accesses.
 #pragma once
 

@@ -4,7 +4,7 @@
 // sees, and so on outward; what the outermost hands on, PyTorch runs. So a trace that was opened outside of a
 // functionalization records what that one emits.
 //
-// They are called by the boxed fallback of TESTING_ONLY_GenericMode, a dispatch key that PyTorch gives to nobody. It
+// They are called by the boxed fallback of TESTING_ONLY_GenericMode, a dispatch key that PyTorch does not use. It
 // stands above autograd, autocast and the functorch layers, so clients see each operator whole, composite ones before
 // they decompose. Only threads that have clients include the key: others pay nothing. There can be one fallback per key
 // and process, which is why clients share it.

@@ -135,7 +135,7 @@ constexpr Row kAutogradRows[] = {
     {"cresset::accumulate_gradient(Tensor leaf, Tensor gradient, bool create_graph) -> ()",
      kernel([](const Tensor& leaf, IValue& gradient, bool create_graph) {
        const at::AutoGradMode mode(create_graph);
-       std::vector<Tensor> gradients;  // a tensor that nobody else holds is not copied
+       std::vector<Tensor> gradients;  // a tensor without other references is not copied
        gradients.push_back(std::move(gradient).toTensor());
        (*torch::autograd::impl::grad_accumulator(leaf))(std::move(gradients));
      }),

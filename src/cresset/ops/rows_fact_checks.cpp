@@ -75,7 +75,7 @@ void checkNew(const at::Tensor& value, const IValue& other, const std::string& w
     throw InternalError("a plan assumed " + what + " to be new; it shares memory with what it was made of");
 }
 
-/// What a branch that was left by a `return` gives arrives, but nothing reads it: it need not be a tensor. None is an
+/// What a branch that was left by a `return` outputs arrives, but nothing reads it: it need not be a tensor. None is an
 /// undefined one.
 std::optional<at::Tensor> tensorIn(const IValue& value) {
   if (value.isNone()) return at::Tensor();
@@ -95,7 +95,7 @@ constexpr Row kFactCheckRows[] = {
        if (const auto tensor = tensorIn(value)) checkSizes(*tensor, sizes, what);
      }),
      kEffect, Restriction::Internal},
-    // 0 for what a branch that was left by a `return` gives.
+    // 0 for what a branch that was left by a `return` outputs.
     {"cresset::size_if_tensor(Tensor? value, int dim) -> int", kernel([](IValue& value, int64_t dim) {
        const bool has = value.isTensor() && value.toTensor().defined() && dim < value.toTensor().dim();
        return has ? value.toTensor().size(dim) : int64_t(0);

@@ -271,8 +271,8 @@ void productsWithOne(Stack& stack, size_t count) {
   }
 
 constexpr Row kTensorRows[] = {
-    // The first argument with another content in a part of it, as `self[...] = src` leaves it behind. They are updates
-    // (operator.h): memory that nobody else holds is used again.
+    // The first argument with another content in a part of it, as `self[...] = src` leaves it. They are updates
+    // (operator.h): memory without other references is used again.
     {"cresset::select_assign(Tensor self, Tensor src, int dim, int index) -> Tensor",
      kernel([](IValue& self, const Tensor& src, int64_t dim, int64_t index) {
        makeOwn(self);

@@ -92,11 +92,11 @@ class Propagator {
     }
     const Operator* op = operatorOf(*node);
     if (!op || !op->kernel() || !op->isPure() || op->schema().is_vararg() || op->schema().is_varret()) return;
-    const bool gives_string = node->output(0)->type()->kind() == c10::TypeKind::StringType;
+    const bool returns_string = node->output(0)->type()->kind() == c10::TypeKind::StringType;
     Stack stack;
     for (const Value* input : node->inputs()) {
       auto value = toIValue(input);
-      if (!value || !isImmutable(*value) || !isShort(*value, gives_string)) return;
+      if (!value || !isImmutable(*value) || !isShort(*value, returns_string)) return;
       stack.push_back(std::move(*value));
     }
     try {

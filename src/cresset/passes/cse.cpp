@@ -1,8 +1,8 @@
 // Common subexpression elimination: a node that computes what another, which runs before it on every way, has computed
-// gives way to that one's results. In nested blocks too.
+// is replaced by that one's results. In nested blocks too.
 //
-// Two such nodes must run in one state of the thread (grad mode, autocast), read memory that nobody writes to, draw no
-// random numbers and have no effects. If their results are memory, then sharing must not show: nobody writes to it, at
+// Two such nodes must run in one state of the thread (grad mode, autocast), read memory that nothing writes to, draw no
+// random numbers and have no effects. If their results are memory, then sharing must not show: nothing writes to it, at
 // most one of the two leaves the graph, and if one does, where callers may write to it, autograd keeps nothing of the
 // other for a backward pass. And no gradient may flow into them: gradients of merged values are summed before, not
 // after, they go through the operator, which changes bits.

@@ -172,7 +172,7 @@ class Folder {
   }
 
  private:
-  /// Whether nobody but `node` uses the numbers that the layer computes (others may ask for its shape), and nobody
+  /// Whether only `node` uses the numbers that the layer computes (others may ask for its shape), and nothing
   /// changes any of its tensors.
   bool onlyValueOf(const Layer& layer, const Node* node) {
     for (const Use& use : layer.node->output()->uses()) {
@@ -190,7 +190,7 @@ class Folder {
     const at::Tensor weight = layer.weight.mul(layer.alongWeight(affine.scale));
     const at::Tensor bias = layer.bias ? layer.bias->mul(affine.scale).add(affine.shift) : affine.shift;
     changed_ = true;
-    // Behind the channels stand as many dimensions as the weight has: batch and channels come before.
+    // After the channels come as many dimensions as the weight has: batch and channels come before.
     const int64_t rank = layer.spatial + 2;
     if (!affine.over_dimension_1 || isRankChecked(layer.node->output(), rank, node)) {
       setWeights(layer.node, weight, bias);

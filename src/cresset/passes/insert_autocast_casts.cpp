@@ -4,7 +4,7 @@
 //                                aten::linear(%y, %v, %c)
 //
 // Such a node runs as if autocast were off. Nodes of which not everything is known stay: autocast casts for them. So do
-// those behind a `with torch.autocast` of the program itself.
+// those in a `with torch.autocast` of the program itself.
 //
 // Autocast keeps the casts of parameters while it is on, for all calls: `cresset::cached_cast` shares them, so that
 // gradients add in the same order. What is surely no parameter is cast by `aten::to`.

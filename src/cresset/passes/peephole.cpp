@@ -172,7 +172,7 @@ const std::unordered_map<std::string_view, Rule>& rules() {
          const auto* tensor = tensorType(list->input(0));
          if (!tensor || !tensor->dim()) return nullptr;
          const auto uses = node->input(0)->uses();
-         // A list that somebody changes has another length.
+         // A list that is changed has another length.
          for (const Use& use : uses) {
            const Operator* op = isStructural(use.user->kind()) ? nullptr : operatorOf(*use.user);
            if (!op || op->isMutable() || op->hasSideEffects()) return nullptr;

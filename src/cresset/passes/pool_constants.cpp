@@ -1,7 +1,7 @@
 // Leaves one prim::Constant per value and puts it at the start of the graph, so that each is computed, printed and
 // counted once, and nodes that differ only in which copy of a constant they take become equal.
 //
-// Only values that nobody can change are pooled: numbers, bools, strings, None, devices and functions. Lists, dicts,
+// Only immutable values are pooled: numbers, bools, strings, None, devices and functions. Lists, dicts,
 // objects and tensors keep a node of their own for each place that makes one. Two constants are the same if their types
 // are and, for floats, if their bits are: 0.0 and -0.0 differ, and a nan is itself.
 #include <ATen/core/ivalue.h>

@@ -2,7 +2,7 @@
 // such a dict at a constant key is the value that was put there.
 //
 // As for lists (remove_list_mutation.cpp): a dict is followed from where it is made to the first node that does
-// anything else with it, and dicts that nobody writes to are read anywhere. Only keys that are constant strings, ints
+// anything else with it, and dicts that nothing writes to are read anywhere. Only keys that are constant strings, ints
 // and bools are followed, each once in the dict.
 //
 // Of other dicts, arguments for one, an entry is known from where it was read or set to where something may change it:

@@ -2,7 +2,7 @@
 // is read of such a list (an element at a constant index, the length, all elements) is the value that was put there.
 //
 // The first rule follows each list from where it is made to the first node that does anything else with it: until then
-// nobody but this block knows of the list, so that a node which changes it in place may as well make it so from the
+// only this block knows of the list, so that a node which changes it in place may as well make it so from the
 // start. Then lists without writers are read (read_containers.cpp).
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>

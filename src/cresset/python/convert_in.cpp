@@ -231,7 +231,7 @@ IValue toDict(PyObject* object, const c10::DictType& type) {
   return IValue(result);
 }
 
-/// The list or dict itself. One of another type is no copy of it: a script that changes it would be heard by nobody.
+/// The list or dict itself. One of another type is no copy of it: a script that changes it would go unseen.
 IValue toShared(PyObject* object, const TypePtr& type) {
   auto [value, own] = unwrapContainer(object);
   if (*own != *type) {

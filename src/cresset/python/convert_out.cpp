@@ -179,7 +179,7 @@ class RecursionGuard {
 PyObject* listToPython(const c10::List<IValue>& list) {
   const RecursionGuard guard;
   const TypePtr element = list.elementType();
-  // A copy, whose length nobody changes: converting an element may let another thread run.
+  // A copy, whose length does not change: converting an element may let another thread run.
   const std::vector<IValue> elements = list.vec();
   py::list result(elements.size());
   for (size_t i = 0; i < elements.size(); ++i)

@@ -95,7 +95,7 @@ py::object factsOfCall(const std::string& name, const py::sequence& arguments, c
 std::vector<bool> newResults(const std::string& name) {
   const Operator& op = operatorNamed(name);
   std::vector<bool> are_new;
-  for (size_t i = 0; i < op.schema().returns().size(); ++i) are_new.push_back(givesNewMemory(op, i));
+  for (size_t i = 0; i < op.schema().returns().size(); ++i) are_new.push_back(returnsNewMemory(op, i));
   return are_new;
 }
 
@@ -123,7 +123,7 @@ std::optional<std::string> memoryOfCalls(const std::string& kind) {
     if (!op->isOfDispatcher() || std::ranges::any_of(arguments, is_out)) continue;
     any = true;
     if (op->hasSideEffects() || !op->isDeterministic() || op->hasTrait(kMore)) return std::nullopt;
-    for (size_t i = 0; i < op->schema().returns().size(); ++i) all_new = all_new && givesNewMemory(*op, i);
+    for (size_t i = 0; i < op->schema().returns().size(); ++i) all_new = all_new && returnsNewMemory(*op, i);
     all_first = all_first && (op->keepsSizes() || op->isPointwise()) && !arguments.empty() && isWritten(arguments[0]) &&
                 std::ranges::count_if(arguments, isWritten) == 1;
     all_views = all_views && isView(*op);

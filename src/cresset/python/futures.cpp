@@ -153,7 +153,7 @@ py::object attributeOfResult(AwaitHandle& self, const py::str& name) {
   return waitForAwait(self).attr(name);
 }
 
-/// One that Python made: its call gives the result of `wait`.
+/// One that Python made: its call returns the result of `wait`.
 class PythonAwait final : public AwaitedCall {
  public:
   PythonAwait(py::object object, TypePtr type)

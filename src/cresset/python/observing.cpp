@@ -2,12 +2,12 @@
 // some. For tests of the alias analysis: whatever happens must have been reported as possible; how much of what is
 // reported happens at all is a figure.
 //
-// The graph runs as the interpreter runs any other. Behind each node of a copy stands a call of the host
+// The graph runs as the interpreter runs any other. After each node of a copy stands a call of the host
 // (ops/host_callable.h) that takes what the node returned. So programs without observers pay nothing.
 //
 // What was seen is kept by the memory, not by the value: storages of tensors stay alive until the call ends, containers
 // leave their address reserved. So no address ever stands for two things, and what an operator does differently for
-// something that nobody else holds, it does as ever.
+// something without other references, it does as ever.
 #include <ATen/core/Dict.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>

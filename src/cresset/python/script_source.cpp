@@ -140,7 +140,7 @@ struct ReadDefinitions {
 py::object unwrapFunction(py::handle function) {
   py::object inner = py::reinterpret_borrow<py::object>(function);
   if (PyMethod_Check(inner.ptr())) inner = py::reinterpret_borrow<py::object>(PyMethod_GET_FUNCTION(inner.ptr()));
-  // As deep as people decorate; a cycle of wrappers is nobody's program, but must end.
+  // As deep as people decorate; a cycle of wrappers is no useful program, but must end.
   for (int depth = 0; depth < 100; ++depth) {
     py::object next = py::getattr(inner, "__wrapped__", py::none());
     if (next.is_none() || !isFunction(next)) break;

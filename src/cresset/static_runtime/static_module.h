@@ -82,7 +82,7 @@ struct StaticReport {
   };
   struct PlanReport {
     std::vector<std::string> inputs;  // "x: Float(*, *)"
-    std::vector<Node> nodes;          // in program order, those of blocks behind the node that has them
+    std::vector<Node> nodes;          // in program order, those of blocks after the node that has them
     std::vector<Value> values;        // in program order
     MemoryFigures memory;             // of the instance; zeros if there is none, or it has not run the plan
     std::shared_ptr<Graph> graph;     // optimized; must not be changed
@@ -186,7 +186,7 @@ class StaticRuntime {
 
   /// With manage_output_tensors: forgets the memory of results, which is freed with the last reference to them.
   void deallocateOutputTensors();
-  /// Gives the memory of intermediate results back; the next run allocates it anew.
+  /// Frees the memory of intermediate results; the next run allocates it anew.
   void deallocateMemory();
   /// Throws InternalError if an intermediate result of a run that has ended is still referenced.
   void check_for_memory_leak() const;

@@ -1,4 +1,4 @@
-// "Did you mean": the known name that is most like one that somebody wrote.
+// "Did you mean": the known name that is most like a misspelt one.
 #pragma once
 
 #include <span>

@@ -58,7 +58,7 @@ Value* Recorder::outputValue(const IValue& value, size_t position) {
   throw UserError(kWrongResult);
 }
 
-/// A literal that nobody can change is a constant.
+/// A literal that nothing can change is a constant.
 void Recorder::resolveLiterals() {
   for (auto& [storage, literal] : literals_) {
     if (literal.escapes) continue;

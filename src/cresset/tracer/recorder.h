@@ -6,7 +6,7 @@
 // a constant, held by reference.
 //
 // Memory that was written where the dispatcher can't see it (`torch.tensor([…])`, NumPy) is a literal: a constant with
-// the contents, and a clone of it for every run if the program writes to it or gives it away.
+// the contents, and a clone of it for every run if the program writes to it or lets it escape.
 //
 // A Recorder belongs to one thread. Recorder::current() is that thread's, and null wherever nothing records.
 #pragma once
@@ -367,7 +367,7 @@ class Recording {
 
 /// A tensor's contents, for messages.
 std::string textOf(const at::Tensor& tensor);
-/// Removes nodes whose results nobody uses and that do nothing else.
+/// Removes nodes whose results have no uses and that do nothing else.
 void removeDeadNodes(Graph& graph);
 /// Makes methods of prim::TracedModuleForward nodes, and calls of the nodes. Blocks of prim::fork become its subgraphs.
 void outlineScopes(Graph& graph);
