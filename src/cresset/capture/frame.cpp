@@ -7,6 +7,16 @@ void clearStack(PyObject** base, PyObject**& top) {
   while (top > base) Py_XDECREF(*--top);
 }
 
+PyObject* Frame::globals() const {
+  return raw_->f_globals;
+}
+PyObject* Frame::builtins() const {
+  return raw_->f_builtins;
+}
+PyObject* Frame::names() const {
+  return raw_->f_locals;
+}
+
 #if PY_VERSION_HEX >= 0x030b0000
 
 PyCodeObject* Frame::code() const {
@@ -25,15 +35,6 @@ PyObject* Frame::function() const {
 #endif
 }
 
-PyObject* Frame::globals() const {
-  return raw_->f_globals;
-}
-PyObject* Frame::builtins() const {
-  return raw_->f_builtins;
-}
-PyObject* Frame::names() const {
-  return raw_->f_locals;
-}
 bool Frame::isOfGenerator() const {
   return raw_->owner == FRAME_OWNED_BY_GENERATOR;
 }
@@ -93,7 +94,7 @@ bool Frame::enter(PyThreadState* thread, PyObject**& top) {
 #endif
   currentFrame(thread) = raw_;
   top = raw_->localsplus + raw_->stacktop;
-  raw_->stacktop = -1;  // as CPython's evaluator does: nobody reads the stack while it changes
+  raw_->stacktop = -1;  // as CPython's evaluator does: nothing reads the stack while it changes
   return true;
 }
 
@@ -158,15 +159,6 @@ PyCodeObject* Frame::code() const {
 }
 PyObject* Frame::function() const {
   return nullptr;
-}
-PyObject* Frame::globals() const {
-  return raw_->f_globals;
-}
-PyObject* Frame::builtins() const {
-  return raw_->f_builtins;
-}
-PyObject* Frame::names() const {
-  return raw_->f_locals;
 }
 bool Frame::isOfGenerator() const {
   return raw_->f_gen != nullptr;

@@ -2,6 +2,7 @@
 #include <iterator>
 #include <utility>
 
+#include "cresset/capture/binary_functions.h"
 #include "cresset/capture/handler.h"
 
 #if CRESSET_KNOWS_FRAMES
@@ -344,48 +345,14 @@ INSTRUCTION(TO_BOOL) {
 }
 #endif
 
-using BinaryFunction = PyObject* (*)(PyObject*, PyObject*);
-static PyObject* power(PyObject* left, PyObject* right) {
-  return PyNumber_Power(left, right, Py_None);
-}
-static PyObject* inPlacePower(PyObject* left, PyObject* right) {
-  return PyNumber_InPlacePower(left, right, Py_None);
-}
 static Outcome binary(Machine& machine, BinaryFunction function) {
   return machine.replace(2, function(machine.peek(2), machine.peek(1)));
 }
 
 #ifdef BINARY_OP
 INSTRUCTION(BINARY_OP) {
-  static const BinaryFunction functions[] = {
-      PyNumber_Add,
-      PyNumber_And,
-      PyNumber_FloorDivide,
-      PyNumber_Lshift,
-      PyNumber_MatrixMultiply,
-      PyNumber_Multiply,
-      PyNumber_Remainder,
-      PyNumber_Or,
-      power,
-      PyNumber_Rshift,
-      PyNumber_Subtract,
-      PyNumber_TrueDivide,
-      PyNumber_Xor,
-      PyNumber_InPlaceAdd,
-      PyNumber_InPlaceAnd,
-      PyNumber_InPlaceFloorDivide,
-      PyNumber_InPlaceLshift,
-      PyNumber_InPlaceMatrixMultiply,
-      PyNumber_InPlaceMultiply,
-      PyNumber_InPlaceRemainder,
-      PyNumber_InPlaceOr,
-      inPlacePower,
-      PyNumber_InPlaceRshift,
-      PyNumber_InPlaceSubtract,
-      PyNumber_InPlaceTrueDivide,
-      PyNumber_InPlaceXor};
-  if (size_t(argument) >= std::size(functions)) return Outcome::Leave;
-  return binary(machine, functions[argument]);
+  if (size_t(argument) >= std::size(kBinary)) return Outcome::Leave;
+  return binary(machine, kBinary[argument]);
 }
 #else
 INSTRUCTION(BINARY_POWER) {
@@ -428,7 +395,7 @@ INSTRUCTION(BINARY_OR) {
   return binary(machine, PyNumber_Or);
 }
 INSTRUCTION(INPLACE_POWER) {
-  return binary(machine, inPlacePower);
+  return binary(machine, powerInPlace);
 }
 INSTRUCTION(INPLACE_MULTIPLY) {
   return binary(machine, PyNumber_InPlaceMultiply);

@@ -7,6 +7,8 @@
 #include <new>
 #include <utility>
 
+#include "cresset/capture/binary_functions.h"
+
 namespace cresset::capture {
 namespace {
 
@@ -248,42 +250,6 @@ bool holds(const Step& step, const Registers& registers, const Machine& machine)
       return false;
   }
 }
-
-using BinaryFunction = PyObject* (*)(PyObject*, PyObject*);
-PyObject* power(PyObject* left, PyObject* right) {
-  return PyNumber_Power(left, right, Py_None);
-}
-PyObject* powerInPlace(PyObject* left, PyObject* right) {
-  return PyNumber_InPlacePower(left, right, Py_None);
-}
-/// In the order of BINARY_OP's arguments.
-constexpr BinaryFunction kBinary[] = {
-    PyNumber_Add,
-    PyNumber_And,
-    PyNumber_FloorDivide,
-    PyNumber_Lshift,
-    PyNumber_MatrixMultiply,
-    PyNumber_Multiply,
-    PyNumber_Remainder,
-    PyNumber_Or,
-    power,
-    PyNumber_Rshift,
-    PyNumber_Subtract,
-    PyNumber_TrueDivide,
-    PyNumber_Xor,
-    PyNumber_InPlaceAdd,
-    PyNumber_InPlaceAnd,
-    PyNumber_InPlaceFloorDivide,
-    PyNumber_InPlaceLshift,
-    PyNumber_InPlaceMatrixMultiply,
-    PyNumber_InPlaceMultiply,
-    PyNumber_InPlaceRemainder,
-    PyNumber_InPlaceOr,
-    powerInPlace,
-    PyNumber_InPlaceRshift,
-    PyNumber_InPlaceSubtract,
-    PyNumber_InPlaceTrueDivide,
-    PyNumber_InPlaceXor};
 
 PyObject* call(const Step& step, const int* inputs, const Registers& registers) {
   constexpr size_t kFew = 32;

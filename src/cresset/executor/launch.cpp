@@ -149,10 +149,7 @@ void Launch::giveLayout(const Output& output, at::Tensor& tensor) {
   }
   if (tensor.sizes() != c10::IntArrayRef(output.sizes) || tensor.strides() != c10::IntArrayRef(output.strides))
     tensor.unsafeGetTensorImpl()->set_sizes_and_strides(output.sizes, output.strides);
-  const c10::Storage& storage = tensor.storage();
-  if (storage.nbytes() >= output.bytes) return;
-  storage.set_data_ptr_noswap(c10::GetCPUAllocator()->allocate(output.bytes));
-  storage.set_nbytes(output.bytes);
+  makeRoom(tensor, output.bytes);
 }
 
 bool Launch::runInto(

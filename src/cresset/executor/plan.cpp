@@ -415,8 +415,7 @@ void forgetTypes(Block* block) {
 }
 
 std::shared_ptr<const Code> emitPlan(const Plan& plan, Graph& graph, const Function& function) {
-  // A plan with memory of its own runs without gradients.
-  const InnerViews inner_views = innerViews(graph, /*records_gradients=*/!plan.memory);
+  const InnerViews inner_views = innerViewsOf(plan, graph);
   return emitCode(
       graph, function.name(), function.program().weak_from_this(),
       {.sites = plan.sites,

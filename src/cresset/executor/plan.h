@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "cresset/analysis/inner_views.h"
 #include "cresset/executor/guards.h"
 #include "cresset/executor/memory_layout.h"
 #include "cresset/executor/signature.h"
@@ -43,6 +44,12 @@ struct Plan {
   /// Set when another version should be made: this one only watches, or its guards fail.
   std::shared_ptr<std::atomic<bool>> revise;
 };
+
+/// The views of the plan's graph, or of a copy of it, that only the graph sees. A plan with memory of its own runs
+/// without gradients.
+inline InnerViews innerViewsOf(const Plan& plan, const Graph& graph) {
+  return innerViews(graph, /*records_gradients=*/!plan.memory);
+}
 
 /// What plans are made for.
 struct PlanOptions {

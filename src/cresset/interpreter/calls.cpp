@@ -33,7 +33,7 @@ const Code* codeOf(torch::jit::Function& function, uint32_t num_inputs) {
   const Code* code = ours->executable().code();
   if (code && (code->num_inputs != num_inputs || code->num_outputs != 1)) {
     throw UserError(
-        "'" + code->name + "' takes " + std::to_string(code->num_inputs) + " arguments and gives " +
+        "'" + code->name + "' takes " + std::to_string(code->num_inputs) + " arguments and returns " +
         std::to_string(code->num_outputs) + " results, but is called with " + std::to_string(num_inputs) +
         " for one result");
   }
@@ -76,7 +76,7 @@ void RegisterStack::grow(size_t size) {
 Run::Run() = default;
 
 Run::~Run() {
-  // Of a suspended run that nobody wants any more, or one that was interrupted before its results were taken.
+  // Of a suspended run that is no longer wanted, or one that was interrupted before its results were taken.
   for (const Frame& frame : frames_) clearRegisters(frame);
   releaseAll(handlers_);
   releaseAll(results_);
@@ -184,11 +184,7 @@ void Run::callView(const Instruction& instruction) {
   const Code& code = *frames_.back().code;
   const uint32_t* operands = code.pool.data() + instruction.a;
   c10::IValue* regs = registers_.data() + frames_.back().base;
-  c10::SmallVector<const c10::IValue*, 8> inputs;
-  for (uint32_t i = 1; i <= instruction.c; ++i) {
-    const uint32_t index = operands[i] & kIndexMask;
-    inputs.push_back(operands[i] & kConstantBit ? &code.constants[index] : &regs[index]);
-  }
+  const BorrowedOperands inputs = borrowOperands(operands + 1, instruction.c);
   const OperationTimes::Operation timed(times_, code, instruction);
   c10::IValue view;
   if (code.views[instruction.b](inputs, view)) {

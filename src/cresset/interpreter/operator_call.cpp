@@ -6,7 +6,6 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <c10/core/CPUAllocator.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include "cresset/codegen/operator_check.h"
 #include "cresset/interpreter/plain_tensor.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/new_tensor.h"
 #include "cresset/ops/operator_forms.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/support/numerics.h"
@@ -132,15 +132,6 @@ void runRows(const Launch& launch, const codegen::LoopNest& nest) {
   }
 }
 
-/// Gives a tensor other memory if its own is too small for its sizes.
-void giveMemory(const at::Tensor& tensor) {
-  const c10::Storage& storage = tensor.storage();
-  const size_t bytes = at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize());
-  if (storage.nbytes() >= bytes) return;
-  storage.set_data_ptr_noswap(c10::GetCPUAllocator()->allocate(bytes));
-  storage.set_nbytes(bytes);
-}
-
 }  // namespace
 
 /// A call that a kernel takes.
@@ -211,7 +202,7 @@ bool OperatorCall::Prepared::computeInto(const at::Tensor& target) const {
   } else {
     return false;
   }
-  giveMemory(target);
+  makeRoom(target, at::detail::computeStorageNbytes(target.sizes(), target.strides(), target.itemsize()));
   run(target, is_row);
   return true;
 }

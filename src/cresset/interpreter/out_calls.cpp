@@ -14,13 +14,8 @@ void Run::callOut(const Instruction& instruction) {
   const OutSite& site = code.out_sites[instruction.b];
   c10::IValue* regs = registers_.data() + frames_.back().base;
   const uint32_t* results = code.pool.data() + instruction.a;
-  const uint32_t num_results = instruction.n, num_inputs = instruction.c;
-  const uint32_t* operands = results + num_results;
-  c10::SmallVector<const c10::IValue*, 12> inputs;
-  for (uint32_t i = 0; i < num_inputs; ++i) {
-    const uint32_t index = operands[i] & kIndexMask;
-    inputs.push_back(operands[i] & kConstantBit ? &code.constants[index] : &regs[index]);
-  }
+  const uint32_t num_results = instruction.n;
+  const BorrowedOperands inputs = borrowOperands(results + num_results, instruction.c);
   if (memory_->isWatched()) [[unlikely]]
     memory_->beforeCall(site.index);
   c10::SmallVector<at::Tensor, 2> own;  // results that lie in no slot

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <ATen/core/ivalue.h>
+#include <c10/util/SmallVector.h>
 
 #include <cstdint>
 #include <exception>
@@ -111,7 +112,10 @@ class Run {
   [[gnu::cold]] void bailOut(const Instruction& instruction);
   /// The operand of the innermost frame.
   c10::IValue take(uint32_t operand);
+  using BorrowedOperands = c10::SmallVector<const c10::IValue*, 12>;
   void pushOperands(const uint32_t* operands, uint32_t count);
+  /// Where the operands of the innermost frame are; they stay there.
+  BorrowedOperands borrowOperands(const uint32_t* operands, uint32_t count);
   void popResults(const uint32_t* outputs, uint32_t count);
   [[gnu::cold]] void reportResults(uint32_t count) const;
   // containers.cpp
@@ -152,7 +156,7 @@ class Run {
   OperationTimes* times_ = nullptr;
 };
 
-// Inline, since every operator goes through these two.
+// Inline, since every operator goes through these.
 
 inline void Run::pushOperands(const uint32_t* operands, uint32_t count) {
   const Frame& frame = frames_.back();
@@ -168,6 +172,18 @@ inline void Run::pushOperands(const uint32_t* operands, uint32_t count) {
     else
       stack_.push_back(operand & kConstantBit ? constants[index] : regs[index]);
   }
+}
+
+inline Run::BorrowedOperands Run::borrowOperands(const uint32_t* operands, uint32_t count) {
+  const Frame& frame = frames_.back();
+  const c10::IValue* regs = registers_.data() + frame.base;
+  const c10::IValue* constants = frame.code->constants.data();
+  BorrowedOperands borrowed;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t index = operands[i] & kIndexMask;
+    borrowed.push_back(operands[i] & kConstantBit ? &constants[index] : &regs[index]);
+  }
+  return borrowed;
 }
 
 inline void Run::popResults(const uint32_t* outputs, uint32_t count) {

@@ -180,6 +180,15 @@ const Structure* structureOf(Symbol kind) {
   return kind < rows.size() ? rows[kind] : nullptr;
 }
 
+bool hasNode(const Block* block, Symbol kind) {
+  const auto nodes = block->nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](const Node* node) {
+    const auto blocks = node->blocks();
+    return node->kind() == kind ||
+           std::any_of(blocks.begin(), blocks.end(), [&](const Block* inner) { return hasNode(inner, kind); });
+  });
+}
+
 std::optional<std::string> complaintAbout(const Node& node) {
   try {
     if (const Structure* row = structureOf(node.kind())) {

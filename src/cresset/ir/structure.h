@@ -20,7 +20,7 @@ enum class Structural : uint8_t {
 
 /// What the outputs of a node may be, and what it reads and writes for that.
 enum class Memory : uint8_t {
-  None,      // no memory: numbers, or nothing that anybody reads
+  None,      // no memory: numbers, or nothing that is read
   Outside,   // what the world outside of the graph may hold, too
   Holder,    // a new container of the inputs
   Slice,     // a new container of some elements of the first input
@@ -56,6 +56,9 @@ struct Structure {
 
 /// All rows, by Structural.
 std::span<const Structure> structures();
+
+/// Whether the block, or one inside of it, has a node of the kind.
+bool hasNode(const Block* block, Symbol kind);
 
 /// Null of kinds that call an operator. The row of a kind is one look at a table: passes ask of each node.
 const Structure* structureOf(Symbol kind);

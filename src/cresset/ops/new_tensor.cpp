@@ -43,4 +43,11 @@ at::Tensor newTensor(c10::IntArrayRef sizes, c10::IntArrayRef strides, at::Scala
   return tensor;
 }
 
+void makeRoom(const at::Tensor& tensor, size_t bytes) {
+  const c10::Storage& storage = tensor.storage();
+  if (storage.nbytes() >= bytes) return;
+  storage.set_data_ptr_noswap(c10::GetCPUAllocator()->allocate(bytes));
+  storage.set_nbytes(bytes);
+}
+
 }  // namespace cresset

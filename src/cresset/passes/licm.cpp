@@ -1,11 +1,11 @@
 // Loop-invariant code motion: what a loop computes anew in each iteration, from values that do not change, is computed
 // once before it.
 //
-// A node moves only if nobody can tell: it does not read what the loop writes, runs in the state of the thread that the
-// loop is entered in, has no effect, and can't raise, since the loop may run no iteration. In a loop that runs at least
-// once, nodes that may raise move too, as long as nothing stays before them that could be told apart from their
-// exception. Memory that a node makes must stay within the loop and unwritten, since all iterations share it then; and
-// no gradient may flow into it, which would be summed in another order.
+// A node moves only if that is not observable: it does not read what the loop writes, runs in the state of the thread
+// that the loop is entered in, has no effect, and can't raise, since the loop may run no iteration. In a loop that runs
+// at least once, nodes that may raise move too, as long as nothing stays before them that could be told apart from
+// their exception. Memory that a node makes must stay within the loop and unwritten, since all iterations share it
+// then; and no gradient may flow into it, which would be summed in another order.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
@@ -17,6 +17,7 @@
 #include "cresset/analysis/may_raise.h"
 #include "cresset/analysis/repeatable.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/structure.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
 
@@ -102,18 +103,10 @@ class Hoister {
   bool changed_ = false;
 };
 
-bool hasLoop(const Block* block) {
-  const auto nodes = block->nodes();
-  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
-    const auto blocks = node->blocks();
-    return node->kind() == prim::Loop || std::any_of(blocks.begin(), blocks.end(), hasLoop);
-  });
-}
-
 }  // namespace
 
 static bool hoistLoopInvariants(Graph& graph) {
-  return hasLoop(graph.block()) && Hoister(graph).run(graph.block());
+  return hasNode(graph.block(), prim::Loop) && Hoister(graph).run(graph.block());
 }
 
 CRESSET_PASS(hoistLoopInvariants, "licm", All, "Compute before a loop what each iteration computes alike")

@@ -1,13 +1,13 @@
 // Sinking: what only one branch of a prim::If uses is computed in that branch, and not at all when the other is taken.
 //
-// A node moves only if nobody can tell: it has no effect, can't raise, runs in the same state of the thread there, and
-// nothing ever writes to what it takes and returns. Nodes that gradients pass stay, as regions end at branches.
-#include <algorithm>
-
+// A node moves only if that is not observable: it has no effect, can't raise, runs in the same state of the thread
+// there, and nothing ever writes to what it takes and returns. Nodes that gradients pass stay, as regions end at
+// branches.
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/gradients.h"
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/analysis/may_raise.h"
+#include "cresset/ir/structure.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
 
@@ -68,18 +68,10 @@ class Sinker {
   bool changed_ = false;
 };
 
-bool hasBranch(const Block* block) {
-  const auto nodes = block->nodes();
-  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
-    const auto blocks = node->blocks();
-    return node->kind() == prim::If || std::any_of(blocks.begin(), blocks.end(), hasBranch);
-  });
-}
-
 }  // namespace
 
 static bool sinkIntoBranches(Graph& graph) {
-  return hasBranch(graph.block()) && Sinker(graph).run(graph.block());
+  return hasNode(graph.block(), prim::If) && Sinker(graph).run(graph.block());
 }
 
 CRESSET_PASS(sinkIntoBranches, "sink", All, "Compute in a branch what only that branch uses")

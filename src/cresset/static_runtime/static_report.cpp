@@ -4,7 +4,6 @@
 #include <iomanip>
 #include <sstream>
 
-#include "cresset/analysis/inner_views.h"
 #include "cresset/executor/report.h"
 #include "cresset/interpreter/operation_times.h"
 #include "cresset/interpreter/strided_views.h"
@@ -134,7 +133,7 @@ StaticReport StaticProgram::report(const StaticRuntime* runtime) const {
     StaticReport::PlanReport& entry = report.plans.emplace_back();
     entry.inputs = describePlan(*plans_.prepared(), plan).inputs;
     entry.graph = plan.graph;
-    addNodes(plan.graph->block(), plan.memory.get(), innerViews(*plan.graph, !plan.memory), entry.nodes);
+    addNodes(plan.graph->block(), plan.memory.get(), innerViewsOf(plan, *plan.graph), entry.nodes);
     if (plan.memory) addValues(plan, runtime ? runtime->findMemory(plan.id) : nullptr, entry);
   }
   return report;
