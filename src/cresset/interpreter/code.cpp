@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "cresset/ir/printer.h"
-#include "cresset/ops/operator_rows.h"
 #include "cresset/ops/policy.h"
 #include "cresset/support/error.h"
 
@@ -30,12 +29,9 @@ constexpr OpInfo kInfos[] = {
 };
 static_assert(std::size(kInfos) == static_cast<size_t>(Op::Count));
 
-/// Instructions that the table names. For containers: lists of any type, dicts with the keys that most have. An
-/// instruction stands for all overloads in its rows; what it can't do itself goes to the last one.
-constexpr ColumnCell<Op> kTableRows[] = {
-#define OPERATOR(name) {name, {}},
-#define INSTRUCTION(opcode) {{}, Op::opcode},
-#include "cresset/ops/table/table.def"
+constexpr std::pair<Op, const char*> kStandsFor[] = {
+#define STANDS_FOR(Name, Operator) {Op::Name, Operator},
+#include "cresset/interpreter/instructions.def"
 };
 
 /// Built once, from names alone: a first call pays for the schemas of the operators that it uses, not of all.
@@ -63,14 +59,7 @@ struct ScalarTable {
     for (size_t i = 0; i < names.size(); ++i) {
       if (kInfos[i].operator_name) add(kInfos[i].operator_name, static_cast<Op>(i));
     }
-    std::string_view name;
-    for (const auto& cell : kTableRows) {
-      if (cell.name.empty()) {
-        add(name.data(), cell.value);
-      } else {
-        name = cell.name;
-      }
-    }
+    for (const auto& [op, full_name] : kStandsFor) add(full_name, op);
   }
   static ScalarTable& get() {
     static auto* table = new ScalarTable;

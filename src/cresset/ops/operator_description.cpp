@@ -60,7 +60,6 @@ constexpr Cell kCells[] = {
 #define OVERLOAD_ORDER(order) {Cell::Kind::Column, "overload order", order},
 #define NEVER_RAISES_IF(condition) {Cell::Kind::Column, "never raises if", #condition},
 #define CONVOLUTION(dimensions) {Cell::Kind::Column, "convolution", #dimensions},
-#define INSTRUCTION(opcode) {Cell::Kind::Column, "instruction", #opcode},
 #define ENTRY(use) {Cell::Kind::Column, "entry", #use},
 #define PIECES(rule) {Cell::Kind::Column, "pieces", #rule},
 #define TRACED_AS(what) {Cell::Kind::Column, "traced as", #what},
