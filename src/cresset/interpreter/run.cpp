@@ -521,6 +521,10 @@ bool Run::interpret() {
     release(std::exchange(list[static_cast<size_t>(i)], READ(pc->c)));
     NEXT();
   }
+  CASE(DictLen) {
+    WRITE(pc->a, static_cast<int64_t>(dictOf(READ(pc->b)).dict.size()));
+    NEXT();
+  }
   CASE(DictGet) {
     SAVE();
     auto& dict = dictOf(READ(pc->b)).dict;
