@@ -183,6 +183,11 @@ STRAY = [
 ]
 
 
+# Words that say less than the term that is meant: an operand, a caller, another reference, …
+VAGUE = re.compile(r"\b(nobody|somebody|strangers?)\b", re.I)
+VAGUE_IN = ("src/", "python/", "docs/")
+
+
 def check_stray_text():
     complaints = []
     for path in tracked():
@@ -196,6 +201,8 @@ def check_stray_text():
             for pattern, what in STRAY:
                 if re.search(pattern, line):
                     complaints.append(f"{path.relative_to(ROOT)}:{number}: {what}")
+            if str(path.relative_to(ROOT)).startswith(VAGUE_IN) and (vague := VAGUE.search(line)):
+                complaints.append(f"{path.relative_to(ROOT)}:{number}: '{vague[0]}': name who or what it is")
     return complaints
 
 
@@ -243,6 +250,26 @@ def check_environment():
                 complaints.append(
                     f"{path.relative_to(ROOT)}:{number}: the environment; add a row to support/options.def"
                 )
+    return complaints
+
+
+def check_adding():
+    """The commits that docs/adding.md names touch as many files as it says, where the history is there."""
+
+    def git(*words):
+        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True).stdout
+
+    shallow = git("rev-parse", "--is-shallow-repository").strip() != "false"
+    complaints = []
+    for line in (ROOT / "docs" / "adding.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        title = cells[-1].partition(" (taken back")[0].strip("| ")
+        if shallow or len(cells) != 4 or not cells[1].isdigit() or not title:
+            continue
+        named = git("log", "-1", "--format=", "--name-only", "--fixed-strings", f"--grep={title}").split()
+        files = [name for name in named if not name.startswith(("tests/", "docs/"))]
+        if len(files) != int(cells[1]):
+            complaints.append(f"docs/adding.md: '{title}' touches {len(files)} files, not {cells[1]}")
     return complaints
 
 
@@ -431,6 +458,7 @@ def main():
         "numbers in documents": check_numbers,
         "passes": check_passes,
         "environment": check_environment,
+        "docs/adding.md": check_adding,
         "lengths": check_lengths,
         "messages": check_messages,
         "names of operators": check_names,
