@@ -654,6 +654,47 @@ def test_false_facts_are_found(facts, holds):
             check(torch.ones(3))
 
 
+#: Rules that were wrong once: of the overload that has the bare name, "as the first", what a kernel says of stand-ins of size 8.
+FALSE_RULES = [
+    ("aten::view.dtype", "view(self, self)", lambda x: x.view(torch.int32), (torch.ones(4),)),
+    ("aten::masked_scatter", "like(self)", *RANKS[0][::2]),
+    ("aten::scaled_dot_product_attention", "tensor(query, query[:-1] + [value[-1]])", *RANKS[1][::2]),
+    ("aten::linalg_solve", "tensor(A, unknowns(rank(B)))", *RANKS[2][::2]),
+]
+
+
+def faults_of_rule(item):
+    name, rule, function, arguments, checks = item
+    _C._replace_fact_rule(name, rule)
+    _C._set_plans_always(True)
+    _C._set_fact_checks(checks)
+
+    def program(*arguments):
+        y = function(*arguments)
+        z = (y + 1) * 2 - 3
+        return z.to(torch.float32), z.unsqueeze(0) + z.dim()
+
+    f = cresset.trace(program, arguments, check_trace=False)
+    expected = program(*arguments)
+    try:
+        for _ in range(3):
+            found = f(*arguments)
+    except Exception as error:
+        return str(error)
+    return None if all(torch.equal(a, b) and a.dtype == b.dtype for a, b in zip(found, expected)) else "wrong"
+
+
+@pytest.mark.parametrize("false", FALSE_RULES, ids=[name for name, *_ in FALSE_RULES])
+def test_false_rules_are_found(false):
+    """The wrong results that plans once had, put back: each is wrong without the oracle, and found by it."""
+    without, plans, unoptimized = in_child(
+        faults_of_rule, [(*false, checks) for checks in ("off", "plans", "unoptimized")]
+    )
+    assert without == "wrong"
+    assert "a plan assumed" in plans
+    assert "a plan assumed" in unoptimized
+
+
 def long_run(seconds, first=0):
     """All dtypes, all samples, varied arguments; prints what is wrong and which operators have no rule."""
     _C._set_plans_always(True)

@@ -231,16 +231,26 @@ FactRule::FactRule(std::string_view text) {
 
 FactRule::~FactRule() = default;
 
-const FactRule* FactRule::of(const Operator& op) {
-  static const auto* rules = [] {
+static std::unordered_map<std::string_view, std::unique_ptr<const FactRule>>& tableRules() {
+  static auto* rules = [] {
     auto* map = new std::unordered_map<std::string_view, std::unique_ptr<const FactRule>>;
     for (const OperatorRow& row : operatorRows()) {
       if (!row.facts.empty()) map->emplace(row.name, std::make_unique<const FactRule>(row.facts));
     }
     return map;
   }();
-  const auto found = rules->find(op.fullName());
-  return found == rules->end() ? nullptr : found->second.get();
+  return *rules;
+}
+
+const FactRule* FactRule::of(const Operator& op) {
+  const auto& rules = tableRules();
+  const auto found = rules.find(op.fullName());
+  return found == rules.end() ? nullptr : found->second.get();
+}
+
+void FactRule::replace(const Operator& op, std::string_view text) {
+  const auto* kept = new std::string(text);  // expressions are views of their text
+  tableRules().at(op.fullName()) = std::make_unique<const FactRule>(*kept);
 }
 
 std::vector<Fact> FactRule::evaluate(const Operator& op, std::span<const Fact> arguments) const {

@@ -12,7 +12,7 @@
 // takes their strides along, for `view`, whose result is in the memory of its first argument. To `tensor` they are
 // sizes alone: how the new tensor lies in memory is what analysis/result_layout.h says.
 //
-// Thread-safety: rules are immutable.
+// Thread-safety: rules are immutable, but for FactRule::replace.
 #pragma once
 
 #include <memory>
@@ -31,6 +31,9 @@ class FactRule {
  public:
   /// The rule in the table; null if the operator has none.
   static const FactRule* of(const Operator& op);
+  /// For tests of what false rules lead to: takes the place of the rule in the table, which the operator must have,
+  /// for as long as the process lives. Not while others ask for rules.
+  static void replace(const Operator& op, std::string_view text);
   /// Throws std::invalid_argument, with the place in the text.
   explicit FactRule(std::string_view text);
   ~FactRule();

@@ -178,6 +178,10 @@ void bindFacts(py::module_& module) {
   module.def("_memory_of_calls", memoryOfCalls);
   module.def("_unknown_operators", unknownOperators, py::arg("graph"), py::arg("may_be_random") = false);
   module.def("_fact_rule_errors", factRuleErrors);
+  module.def(
+      "_replace_fact_rule",
+      [](const std::string& name, const std::string& text) { FactRule::replace(operatorNamed(name), text); },
+      "For as long as the process lives; for tests of what false rules lead to.");
   module.def("_table_errors", tableErrors);
   module.def("_operators_as_markdown", operatorsAsMarkdown);
   module.def(
