@@ -257,8 +257,8 @@ inline bool isWritten(const c10::Argument& argument) {
 }
 /// Whether the node calls an operator of the trait.
 bool hasTrait(const Node& node, Trait trait);
-/// Makes the tensor one that may be written to without that being noticed: a copy, unless it is the only reference to its
-/// memory.
+/// Makes the tensor one that may be written to without that being noticed: a copy, unless it is the only reference to
+/// its memory.
 void makeOwn(c10::IValue& tensor);
 /// Checks every operator node of `graph` and of the subgraphs in it against its schema. Throws UserError in verify()'s
 /// form.

@@ -114,8 +114,7 @@ bool isView(const Operator& op) {
 /// elements of their first argument; "view" if their result is always a tensor of its own that may be in the memory
 /// of the first; None if none of these, or if they do more than compute.
 std::optional<std::string> memoryOfCalls(const std::string& kind) {
-  constexpr Trait kMore =
-      Trait::ChangesTape | Trait::MakesLeaf | Trait::ReplacesMemory | Trait::ChangesState;
+  constexpr Trait kMore = Trait::ChangesTape | Trait::MakesLeaf | Trait::ReplacesMemory | Trait::ChangesState;
   bool all_new = true, all_first = true, all_views = true, any = false;
   for (const Operator* op : OperatorTable::get().overloads(c10::Symbol::fromQualString(kind))) {
     const auto& arguments = op->schema().arguments();
