@@ -280,15 +280,31 @@ def test_identities_of_results():
     assert calls_in_graphs(agree(known, (square, square), (square, torch.randn(2)))) >= 5
 
 
-@pytest.mark.parametrize("name", sorted(_rows.VIEWS))
+METHODS = {*_rows.FUNCTIONS, *_rows.METHODS}
+VIEWS = sorted(n for n in METHODS if _rows.memory_of_calls(getattr(torch.Tensor, n, None)) == "view")
+
+
+def test_views_by_the_operator_table():
+    """Views that may be the tensor itself are none of them."""
+    assert {"detach", "diagonal", "expand", "narrow", "permute", "select", "squeeze", "t", "transpose", "view"} <= {
+        *VIEWS
+    }
+    assert not {"contiguous", "to", "float", "conj", "movedim", "flatten", "chunk", "relu"} & {*VIEWS}
+
+
+@pytest.mark.parametrize("name", VIEWS)
 def test_views_are_new_objects(name):
     x = torch.randn(2, 3)
     arguments = {
         "expand": [(2, 3)], "narrow": [(0, 0, 2)], "permute": [(0, 1)], "select": [(0, 0)], "transpose": [(0, 0), (1, 1)],
-        "unsqueeze": [(0,)], "view": [(2, 3), (-1, 3)],
+        "unsqueeze": [(0,)], "view": [(2, 3), (-1, 3)], "reshape": [(2, 3), (-1,)], "broadcast_to": [((2, 3),)],
+        "swapaxes": [(0, 0), (0, 1)], "unflatten": [(1, (3,))], "unfold": [(0, 2, 1)], "expand_as": [(x,)],
+        "reshape_as": [(x,)], "view_as": [(x,)],
     }  # fmt: skip
     for given in arguments.get(name, [()]):
         assert all(getattr(torch.Tensor, name)(each, *given) is not each for each in (x, x.requires_grad_()))
+        with torch.inference_mode():
+            assert getattr(torch.Tensor, name)(x, *given) is not x
     if name in ("detach", "squeeze", "t"):
         assert all(getattr(torch.Tensor, name)(each) is not each for each in (torch.randn(3), torch.randn(())))
 
