@@ -1,5 +1,7 @@
 #include "cresset/program/shown_types.h"
 
+#include <ATen/core/jit_type.h>
+
 #include "cresset/ir/subgraph.h"
 
 namespace cresset {
