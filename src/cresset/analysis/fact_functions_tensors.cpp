@@ -20,6 +20,8 @@ Fact makeTensor(Facts a) {
   fact.forgetLayout();
   fact.inherits_device = a.size() < 3;
   if (a.size() == 3) fact.device = a[2].kind == Kind::Device || a[2].isTensor() ? a[2].device : std::nullopt;
+  // `cuda` is the device of the thread; a tensor is on one with a number.
+  if (fact.device && !fact.device->has_index() && !fact.device->is_cpu() && !fact.device->is_meta()) fact.device = {};
   return fact;
 }
 

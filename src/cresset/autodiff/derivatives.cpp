@@ -69,6 +69,14 @@ class Call {
     return deviceOf(a) && deviceOf(a) == deviceOf(b);
   }
 
+  /// Whether the result is on the device of the tensor: `device` is None, or that one.
+  bool keepsDevice(std::string_view tensor, std::string_view device) const {
+    if (isNone(device)) return true;
+    const auto wanted = knownValue(*value(device));
+    const auto type = value(tensor)->type()->cast<c10::TensorType>();
+    return wanted && wanted->isDevice() && type && type->device() == wanted->toDevice();
+  }
+
   bool mayRequireGrad(std::string_view argument) const { return cresset::mayRequireGrad(value(argument)->type()); }
   bool isNone(std::string_view argument) const { return isNoneConstant(value(argument)); }
 

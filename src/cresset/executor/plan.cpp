@@ -27,6 +27,8 @@ namespace cresset {
 
 namespace {
 
+const Symbol kIsContiguous = Symbol::fromQualString("aten::is_contiguous");  // of which PyTorch 2.11 has no constant
+
 /// After so many plans for one signature there are no more guards in it.
 constexpr int kMaxVersions = 4;
 
@@ -207,7 +209,7 @@ class EntryLifter {
 };
 
 bool asksForLayout(const Node* node) {
-  return node->kind() == aten::contiguous || node->kind() == aten::is_contiguous;
+  return node->kind() == aten::contiguous || node->kind() == kIsContiguous;
 }
 
 bool looksAtLayout(const Block* block) {
@@ -349,7 +351,7 @@ class Specializer {
                                                                                              : Layout::Unknown;
       // A contiguous tensor of one channel is of channels last, too.
       if (wanted == Layout::Unknown || (layout == Layout::Contiguous && wanted == Layout::ChannelsLast)) continue;
-      if (user->kind() == aten::is_contiguous) {
+      if (user->kind() == kIsContiguous) {
         user->output()->replaceAllUsesWith(insertConstantBefore(user, layout == wanted));
         user->destroy();
       } else if (layout == wanted) {

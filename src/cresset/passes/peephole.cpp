@@ -84,21 +84,44 @@ Value* dropoutOfNothing(Node* node) {
   return is_off || p == 0 ? node->input(0) : nullptr;
 }
 
-/// `x.to(dtype)` returns x itself if it has the dtype.
+/// `x.to(…)` returns x itself if it has the dtype and is on the device; what is None stays.
 Value* toSameType(Node* node) {
   const auto* tensor = tensorType(node->input(0));
-  if (!tensor || !tensor->scalarType() || isNoneConstant(node->input(1))) return nullptr;
-  const auto dtype = constantAs<int64_t>(node->input(1));
-  const bool same = dtype == static_cast<int64_t>(*tensor->scalarType());
-  return same && constantAs<bool>(node->input(3)) == false && isNoneConstant(node->input(4)) ? node->input(0) : nullptr;
+  if (!tensor) return nullptr;
+  const auto& arguments = operatorOf(*node)->schema().arguments();
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    const std::string& name = arguments[i].name();
+    if (name == "non_blocking") continue;
+    const auto wanted = toIValue(node->input(i));
+    if (!wanted) return nullptr;
+    if (wanted->isNone() && arguments[i].type()->kind() == TypeKind::OptionalType) continue;
+    const bool stays = (name == "dtype" && wanted->isInt() && tensor->scalarType() &&
+                        wanted->toInt() == static_cast<int64_t>(*tensor->scalarType())) ||
+                       (name == "device" && wanted->isDevice() && tensor->device() == wanted->toDevice()) ||
+                       (name == "copy" && wanted->isBool() && !wanted->toBool());
+    if (!stays) return nullptr;
+  }
+  return node->input(0);
 }
 
-/// `x.type_as(y)` returns x itself if both have one dtype and device.
+/// `x.cpu()` returns x itself if it is there.
+Value* onCpu(Node* node) {
+  const auto* tensor = tensorType(node->input(0));
+  return tensor && tensor->device() && tensor->device()->is_cpu() ? node->input(0) : nullptr;
+}
+
+/// `x.type_as(y)` and `x.to(y)` return x itself if both have one dtype and device.
 Value* asSameType(Node* node) {
   const auto *tensor = tensorType(node->input(0)), *other = tensorType(node->input(1));
   if (!tensor || !other || !tensor->scalarType() || !tensor->device()) return nullptr;
   const bool same = tensor->scalarType() == other->scalarType() && tensor->device() == other->device();
   return same && isStrided(node->input(0)) && isStrided(node->input(1)) ? node->input(0) : nullptr;
+}
+
+/// `x.to(y)`.
+Value* toSameTypeAsOther(Node* node) {
+  const bool copies = constantAs<bool>(node->input(3)) != false || !isNoneConstant(node->input(4));
+  return copies ? nullptr : asSameType(node);
 }
 
 /// A gradient that nothing was broadcast for.
@@ -149,7 +172,13 @@ const std::unordered_map<std::string_view, Rule>& rules() {
       {"aten::dropout", dropoutOfNothing},
       {"aten::feature_dropout", dropoutOfNothing},
       {"aten::alpha_dropout", dropoutOfNothing},
+      {"aten::cpu", onCpu},
+      {"aten::to.device", toSameType},
       {"aten::to.dtype", toSameType},
+      {"aten::to.dtype_layout", toSameType},
+      {"aten::to.other", toSameTypeAsOther},
+      {"aten::to.prim_Device", toSameType},
+      {"aten::to.prim_dtype", toSameType},
       {"aten::type_as", asSameType},
       {"aten::__not__",
        [](Node* node) -> Value* {
