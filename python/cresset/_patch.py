@@ -232,8 +232,9 @@ def _set_autodiff_subgraph_inlining(theirs):
 def _call_of(graph, name):
     """The node that calls the operator of that name, or else the first that returns a tensor."""
     calls = [node for node in graph.nodes() if node.operatorRow()]
+    named = [node for node in calls if node.kind() == f"aten::{name}"]
     with_tensors = [node for node in calls if any(value.type().kind() == "TensorType" for value in node.outputs())]
-    return next(iter([node for node in calls if node.kind() == f"aten::{name}"] or with_tensors), None)
+    return next(iter(named or with_tensors), None)
 
 
 def _call_alone(graph, args, name):

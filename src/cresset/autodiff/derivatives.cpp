@@ -61,20 +61,13 @@ class Call {
   }
 
   /// Whether both tensors are known to be on one device.
-  bool haveOneDevice(std::string_view a, std::string_view b) const {
-    const auto deviceOf = [&](std::string_view argument) {
-      const auto type = value(argument)->type()->cast<c10::TensorType>();
-      return type ? type->device() : std::nullopt;
-    };
-    return deviceOf(a) && deviceOf(a) == deviceOf(b);
-  }
+  bool haveOneDevice(std::string_view a, std::string_view b) const { return deviceOf(a) && deviceOf(a) == deviceOf(b); }
 
   /// Whether the result is on the device of the tensor: `device` is None, or that one.
   bool keepsDevice(std::string_view tensor, std::string_view device) const {
     if (isNone(device)) return true;
     const auto wanted = knownValue(*value(device));
-    const auto type = value(tensor)->type()->cast<c10::TensorType>();
-    return wanted && wanted->isDevice() && type && type->device() == wanted->toDevice();
+    return wanted && wanted->isDevice() && deviceOf(tensor) == wanted->toDevice();
   }
 
   bool mayRequireGrad(std::string_view argument) const { return cresset::mayRequireGrad(value(argument)->type()); }
@@ -160,6 +153,10 @@ class Call {
   static std::optional<size_t> rankOf(const Value* value) {
     const auto type = value->type()->cast<c10::TensorType>();
     return type ? type->dim() : std::nullopt;
+  }
+  std::optional<c10::Device> deviceOf(std::string_view argument) const {
+    const auto type = value(argument)->type()->cast<c10::TensorType>();
+    return type ? type->device() : std::nullopt;
   }
 
   const Operator& op_;
