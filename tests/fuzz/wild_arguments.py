@@ -95,7 +95,7 @@ class Subject:
         ]
         graph = _C.parse_ir("\n".join(lines))
         chosen = next(n.schema() for n in graph.nodes() if n.kind() == self.schema.name)
-        if str(chosen).split("(")[0] != self.name:
+        if chosen.split("(")[0] != self.name:
             if self.name in DISPATCHER:
                 return recorded_calls.eager(self.schema)  # no graph reaches it
             raise LookupError(f"another overload takes these: {chosen}")
@@ -490,7 +490,7 @@ def tampering(table):
             unit = cresset.CompilationUnit(f"def f(t, other, n: int):\n  with torch.no_grad():\n    {body}\n")
         except cresset.Error:
             continue  # not in the language
-        names = [str(node.schema()).split("(")[0] for node in unit.f.graph.nodes()]
+        names = [node.schema().split("(")[0] for node in unit.f.graph.nodes()]
         if not any(name in table and _C._is_restricted(name) for name in names):
             functions.append(unit.f)
     unit = cresset.CompilationUnit(

@@ -14,14 +14,18 @@ using c10::TypeKind;
 
 namespace {
 
-void print(std::string& out, const c10::Type& type);
+/// TorchScript's listings write Future[int], but Dict(str, Future(int)): within a Dict, Union or Await, futures have
+/// parentheses.
+enum class Within { Type, Container };
+
+void print(std::string& out, const c10::Type& type, Within within = Within::Type);
 
 template <typename Types>
-void printListed(std::string& out, const Types& types) {
+void printListed(std::string& out, const Types& types, Within within) {
   out += '(';
   for (size_t i = 0; i < types.size(); ++i) {
     if (i > 0) out += ", ";
-    print(out, *types[i]);
+    print(out, *types[i], within);
   }
   out += ')';
 }
@@ -76,36 +80,37 @@ void printNamedTuple(std::string& out, const c10::TupleType& type) {
   out += ")";
 }
 
-void print(std::string& out, const c10::Type& type) {
+void print(std::string& out, const c10::Type& type, Within within) {
   switch (type.kind()) {
     case TypeKind::TensorType:
       return printTensor(out, type.expectRef<c10::TensorType>());
     case TypeKind::ListType:
-      print(out, *type.expectRef<c10::ListType>().getElementType());
+      print(out, *type.expectRef<c10::ListType>().getElementType(), within);
       out += "[]";
       return;
     case TypeKind::OptionalType:
-      print(out, *type.expectRef<c10::OptionalType>().getElementType());
+      print(out, *type.expectRef<c10::OptionalType>().getElementType(), within);
       out += "?";
       return;
     case TypeKind::FutureType:
     case TypeKind::RRefType:
-      out += type.kind() == TypeKind::FutureType ? "Future[" : "RRef[";
-      print(out, *type.containedType(0));
-      out += "]";
+      out += type.kind() == TypeKind::FutureType ? "Future" : "RRef";
+      out += within == Within::Container ? "(" : "[";
+      print(out, *type.containedType(0), within);
+      out += within == Within::Container ? ")" : "]";
       return;
     case TypeKind::AwaitType:
       out += "Await";
-      return printListed(out, type.containedTypes());
+      return printListed(out, type.containedTypes(), Within::Container);
     case TypeKind::DictType:
       out += "Dict";
-      return printListed(out, type.containedTypes());
+      return printListed(out, type.containedTypes(), Within::Container);
     case TypeKind::UnionType:
       out += "Union";
-      return printListed(out, type.containedTypes());
+      return printListed(out, type.containedTypes(), Within::Container);
     case TypeKind::TupleType:
       if (type.expectRef<c10::TupleType>().schema()) return printNamedTuple(out, type.expectRef<c10::TupleType>());
-      return printListed(out, type.containedTypes());
+      return printListed(out, type.containedTypes(), within);
     case TypeKind::FunctionType:
       out += "Function";
       return;

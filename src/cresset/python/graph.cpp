@@ -9,6 +9,7 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
+#include "cresset/ir/schema_text.h"
 #include "cresset/ir/verifier.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_description.h"
@@ -268,13 +269,13 @@ void bindReading(NodeClass& node) {
           "schema",
           [](const NodeHandle& self) {
             const Operator* op = operatorOf(*self.get());
-            return op ? py::str(schemaToPython(op->schema())) : py::str("(no schema)");
+            return op ? schemaText(op->schema()) : std::string("(no schema)");
           },
-          "The schema of the operator that the node calls as a text; \"(no schema)\" for nodes that the IR itself "
+          "The text of the schema of the operator that the node calls; `(no schema)` for nodes that the IR itself "
           "defines.")
       .def(
           "operatorSchema", operatorSchema,
-          "The schema of the operator that the node calls; None for nodes that the IR itself defines.")
+          "The FunctionSchema of the operator that the node calls; None for nodes that the IR itself defines.")
       .def(
           "operatorRow",
           [](const NodeHandle& self) -> std::optional<std::string> {
