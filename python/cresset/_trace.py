@@ -85,7 +85,8 @@ def _memory(tensor):
     """What two tensors share that are the same part of the same memory."""
     if tensor.layout is not torch.strided or tensor.is_nested:
         return id(tensor)
-    place = tensor.untyped_storage()._cdata, tensor.storage_offset(), tensor.dtype
+    # Not untyped_storage(): an object of Python's would stay, as one more reference to the memory.
+    place = torch._C._storage_address(tensor), tensor.storage_offset(), tensor.dtype
     return *place, tuple(tensor.shape), tensor.stride()
 
 

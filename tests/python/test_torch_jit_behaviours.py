@@ -14,6 +14,7 @@ import more_torch_jit_behaviours  # noqa: F401  (adds its rows)
 import pytest
 import torch
 import torch_jit_messages  # noqa: F401  (adds its rows)
+import traced_behaviours  # noqa: F401  (adds its rows)
 import type_behaviours  # noqa: F401  (adds its rows)
 from script_compare import same
 from torch_jit_behaviours import ROWS

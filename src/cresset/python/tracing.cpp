@@ -114,6 +114,14 @@ IValue toOutput(py::handle object, bool strict, const Recorder& recorder, bool i
   throw UserError(in_dict ? tracer::kWrongDict : tracer::kWrongResult);
 }
 
+bool isForgotten(const at::Tensor& tensor) {
+  py::gil_scoped_acquire gil;
+  const size_t count = tensor.use_count();
+  const py::object object = py::cast(tensor);
+  // A new object has taken a reference to the tensor. Of an old one the tensor has a reference, and `object`.
+  return tensor.use_count() == count && Py_REFCNT(object.ptr()) == 2;
+}
+
 /// One trace, from Python.
 class PythonTrace {
  public:
@@ -131,7 +139,8 @@ class PythonTrace {
              [](const std::string& message, bool in_backward) {
                py::gil_scoped_acquire gil;
                tracingModule().attr("warn")(message, in_backward);
-             }},
+             },
+             isForgotten},
             force_outplace) {}
 
   void setSelf(const py::object& module) {

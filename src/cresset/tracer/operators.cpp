@@ -160,7 +160,10 @@ class Recorder::OperatorRecord {
     node_ = graph_.create(op_->kind(), inputs, returns.size());
     node_->bindOperator(op_);
     for (size_t i = 0; i < returns.size(); ++i) node_->output(i)->setType(returns[i].type());
-    if (recorder_.force_outplace_) makeOutOfPlace();
+    if (recorder_.force_outplace_) {
+      warnOfOtherReferences();
+      makeOutOfPlace();
+    }
   }
 
   /// The operator threw.
@@ -352,6 +355,25 @@ class Recorder::OperatorRecord {
     return recorder_.numberInBackward(value, is_size);
   }
 
+  /// A write that becomes a new value is not seen by what else reads that memory.
+  void warnOfOtherReferences() {
+    const auto& arguments = op_->schema().arguments();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (!isWritten(arguments[i]) || !arguments_[i].isTensor()) continue;
+      const size_t count = recorder_.liveReferences(arguments_[i].toTensor());
+      if (count < 2) return;
+      std::string name = op_->kind().toUnqualString();
+      if (op_->kind() == aten::copy_) name += " (possibly due to an assignment)";
+      if (arguments[i].is_out()) name += "_out";
+      return recorder_.warn(
+          "There are " + std::to_string(count) +
+          " live references to the data region being modified when tracing in-place operator " + name +
+          ". This might cause the trace to be incorrect, because all other views that also reference this data will "
+          "not reflect this change in the trace! On the other hand, if all other views use the same memory chunk, but "
+          "are disjoint (e.g. are outputs of torch.split), this might still be safe.");
+    }
+  }
+
   /// `x.add_(y)` as `x = x.add(y)`.
   void makeOutOfPlace() {
     if (!op_->isMutable() || op_->schema().returns().size() != 1) return;
@@ -360,24 +382,6 @@ class Recorder::OperatorRecord {
     if (!other || other->schema().name() + "_" != op_->schema().name()) return;
     node_->setKind(other->kind());
     node_->bindOperator(other);
-    warnOfViews();
-  }
-
-  /// In the trace only the result has what the operator writes: views of the same memory keep what they had.
-  void warnOfViews() const {
-    const auto& arguments = op_->schema().arguments();
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      if (!isWritten(arguments[i]) || !arguments_[i].isTensor() || !storage_(arguments_[i].toTensor())) continue;
-      const size_t references = arguments_[i].toTensor().storage().use_count();
-      if (references < 2) continue;
-      recorder_.warn(
-          "There are " + std::to_string(references) +
-          " live references to the data region being modified when tracing in-place operator " +
-          op_->kind().toUnqualString() +
-          ". This might cause the trace to be incorrect, because all other views that also reference this data will "
-          "not reflect this change in the trace! On the other hand, if all other views use the same memory chunk, but "
-          "are disjoint (e.g. are outputs of torch.split), this might still be safe.");
-    }
   }
 
   Recorder& recorder_;
@@ -410,8 +414,11 @@ void Recorder::runOperator(const c10::OperatorHandle& op, c10::DispatchKeySet ke
     if (!stack.back().toTensor().is_same(literal)) setTensorValue(stack.back().toTensor(), tensorValue(literal));
     return;
   }
-  // torch.tensor ends with aten::detach_, which then does nothing.
-  if (known.hasTrait(Trait::ChangesTape) && !stack.back().toTensor().requires_grad()) return run();
+  // torch.tensor ends with aten::detach_, which then does nothing; of a tensor that was computed, later inputs may
+  // require gradients.
+  if (known.hasTrait(Trait::ChangesTape) && !stack.back().toTensor().requires_grad() &&
+      !isComputed(stack.back().toTensor()))
+    return run();
   OperatorRecord record(*this, known, stack);
   record.begin();
   try {

@@ -167,6 +167,12 @@ bool Recorder::isKnown(const at::Tensor& tensor) const {
   return known_.contains(identityOf(tensor)) || attributes_.contains(identityOf(tensor));
 }
 
+bool Recorder::isComputed(const at::Tensor& tensor) const {
+  const auto it = known_.find(identityOf(tensor));
+  return it != known_.end() && !literals_.contains(storageOf(tensor)) &&
+         it->second.value->node()->kind() != prim::NumToTensor;
+}
+
 bool Recorder::hasMemoryOf(const at::Tensor& tensor) const {
   if (isKnown(tensor)) return true;
   const auto it = storages_.find(storageOf(tensor));
@@ -174,6 +180,30 @@ bool Recorder::hasMemoryOf(const at::Tensor& tensor) const {
   return std::any_of(it->second.begin(), it->second.end(), [&](const at::Tensor& other) {
     return storageOf(other) == storageOf(tensor) && sameGeometry(other, tensor);
   });
+}
+
+size_t Recorder::liveReferences(const at::Tensor& tensor) const {
+  const void* storage = storageOf(tensor);
+  if (!storage) return 0;
+  size_t count = tensor.storage().use_count();
+  const auto it = storages_.find(storage);
+  if (it == storages_.end()) return count;
+  std::unordered_map<const void*, size_t> owned;  // references of this recorder's, by TensorImpl
+  for (const at::Tensor& other : it->second) ++owned[identityOf(other)];
+  for (const at::Tensor& other : it->second) {
+    size_t& references = owned[identityOf(other)];
+    if (references == 0) continue;  // a second entry of the same tensor
+    references += known_.count(identityOf(other));
+    const bool is_ours = other.use_count() == references;
+    // The language's object, if there is one, has a reference too.
+    const bool may_be_ours = other.use_count() == references + 1 && environment_.isForgotten;
+    if (storageOf(other) == storage && !attributes_.contains(identityOf(other)) &&
+        (is_ours || (may_be_ours && environment_.isForgotten(other)))) {
+      --count;
+    }
+    references = 0;
+  }
+  return count;
 }
 
 void Recorder::setValue(const IValue& value, Value* computed) {

@@ -51,6 +51,8 @@ struct Environment {
   std::function<std::string(const at::Tensor&)> nameOf;
   /// There are no warnings about what PyTorch's own code does; but its backward passes do what the program asked for.
   std::function<void(const std::string& message, bool in_backward)> warn;
+  /// Whether the language's object for this tensor exists, and only because the tensor does: no variable refers to it.
+  std::function<bool(const at::Tensor&)> isForgotten;
 };
 
 /// An argument of a PyTorch function that its operators may get as a plain number, which hides where it came from: a
@@ -141,8 +143,12 @@ class Recorder final : public OperatorClient {
   /// Binds the tensors within `value` to what `computed` holds, unpacking containers.
   void setValue(const IValue& value, Value* computed);
   bool isKnown(const at::Tensor& tensor) const;
+  /// Whether the tensor has a value that is neither a literal nor a number made a tensor.
+  bool isComputed(const at::Tensor& tensor) const;
   /// Whether the tensor is known, or another that reads the same memory in the same way.
   bool hasMemoryOf(const at::Tensor& tensor) const;
+  /// How many tensors and storages other than those that only this recorder still holds use the memory.
+  size_t liveReferences(const at::Tensor& tensor) const;
   /// Whether sizes of the tensor, or of the one that it wraps, are those of a value.
   bool hasSizesOf(const at::Tensor& tensor);
   /// `tensor.size(dim)` as a number of this trace.
