@@ -22,13 +22,11 @@ RANDOM = (
 )  # fmt: skip
 #: Of which PyTorch refuses gradients of these sums.
 ILL_DEFINED = {"linalg.eig"}
-#: With one tensor it returns that, which its row does not say.
-FALSE_FACTS = {"cartesian_prod"}
 OPERATORS = [
     op
     for op in op_db
     if not any(name in op.name for name in RANDOM)
-    and op.name not in ILL_DEFINED | FALSE_FACTS
+    and op.name not in ILL_DEFINED
     and torch.float32 in op.supported_dtypes("cuda")
 ]
 
