@@ -13,6 +13,7 @@
 
 #include "cresset/executor/memory_planner.h"
 #include "cresset/interpreter/operator_call.h"
+#include "cresset/interpreter/plain_tensor.h"
 #include "cresset/ops/new_tensor.h"
 
 namespace cresset {

@@ -1,5 +1,6 @@
 // Assignment: to variables with their types, attributes, subscripts, and unpacking. See emitter_impl.h.
 #include "cresset/frontend/emitter_impl.h"
+#include "cresset/frontend/messages.h"
 #include "cresset/ops/implicit_conversions.h"
 
 namespace cresset {

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/function.h>
 
 #include <ATen/core/Formatting.h>
+#include <ATen/core/class_type.h>
 #include <ATen/core/jit_type.h>
 #include <ATen/ops/clone_ops.h>
 
