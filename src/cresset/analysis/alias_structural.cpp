@@ -5,6 +5,7 @@
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/structure.h"
 #include "cresset/ir/subgraph.h"
 
 namespace cresset {
