@@ -259,7 +259,7 @@ class RuleBook {
     if (compiled.graph) return compiled;
     if (!program_) {
       program_ = Program::make();
-      defineSource(*program_, std::make_shared<const Source>(std::string(kFormulas), "<derivatives>"), {});
+      defineSource(*program_, std::make_shared<const Source>(allFormulas(), "<derivatives>"), {});
     }
     const std::string text = textOf(op, rule, "rule" + std::to_string(compiled_.size()));
     try {
