@@ -4,14 +4,13 @@
 // An operator computes in one dtype, that of its result, or what the column COMPUTES_IN says. Names are the arguments
 // of its schema: tensors are elements, converted to that dtype; numbers too. Half precision is computed with in
 // float32, and what the body returns is rounded to the result's dtype. What is known when the kernel is made
-// (constants, None, texts) decides an `if`; of others both sides are computed. Functions are those of scalar_body.cpp
-// and of the table functions.def.
-// `exactly(x)` is a number that is not rounded to half precision; `rounded(x)` is rounded to what a tensor of the dtype
-// can hold; `muladd(a, b, c)` rounds once, of half precision twice; `own(x)` marks what has other bits than eager
-// PyTorch's, or where eager's bits depend on where an element stands; `ownhalf(x)` does so for half precision, where
-// eager rounds between a body's operations for one dtype and not for the other. `raises()` is where eager PyTorch
-// raises for a number: no kernel computes it, nor where the number is known too late. For which dtypes eager raises is
-// asked of eager (operator_check.h).
+// (constants, None, texts) decides an `if`; of others both sides are computed. Functions are those of
+// scalar_evaluation.cpp and of the table functions.def. `exactly(x)` is a number that is not rounded to half precision;
+// `rounded(x)` is rounded to what a tensor of the dtype can hold; `muladd(a, b, c)` rounds once, of half precision
+// twice; `own(x)` marks what has other bits than eager PyTorch's, or where eager's bits depend on where an element
+// stands; `ownhalf(x)` does so for half precision, where eager rounds between a body's operations for one dtype and not
+// for the other. `raises()` is where eager PyTorch raises for a number: no kernel computes it, nor where the number is
+// known too late. For which dtypes eager raises is asked of eager (operator_check.h).
 //
 // Operators that reduce (column REDUCES: along which dimensions, and whether the result keeps them) call sum(x),
 // prod(x), max(x), min(x), and `count`, the number of elements that are reduced to one, and `place`, which of them it
