@@ -10,8 +10,8 @@ def f(x, n: int):
 %19: Long(%19.size(0)) on cpu, contiguous, new, requires no gradient
 %25: Float(%25.size(0)) on cpu, contiguous, new, requires no gradient
 %32: Long(2) on cpu, contiguous, new, requires no gradient
-%39: ? of unknown rank, requires no gradient
+%39: ? of unknown rank on cpu, requires no gradient
 %45: Float(%n) on cpu, contiguous, new, requires no gradient
 %52: Half(3) on cpu, contiguous, new, requires no gradient
 %57: Double(%57.size(0), %57.size(1)) on cpu, contiguous, new, requires no gradient
-known of 10 tensors: dtype 9, rank 9, device 9, requires_grad 10, contiguity 8, strides 7, new 8
+known of 10 tensors: dtype 9, rank 9, device 10, requires_grad 10, contiguity 8, strides 7, new 8

@@ -14,7 +14,7 @@ def f(x, y):
 %a: Float(%x.size(0)) on cpu, dense, new
 %5: Float(%x.size(0)) on cpu, dense, strides (%a.stride(0))
 %9: Float() on cpu, contiguous
-%13: ? of unknown rank, requires no gradient
+%13: ?(), contiguous, requires no gradient
 %15: Float() on cpu, contiguous
 %b: Float(%x.size(0)) on cpu, dense, strides (%a.stride(0)), new
-known of 8 tensors: dtype 7, rank 7, device 7, requires_grad 3, contiguity 5, strides 2, new 2
+known of 8 tensors: dtype 7, rank 8, device 7, requires_grad 3, contiguity 6, strides 2, new 2
