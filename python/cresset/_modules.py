@@ -588,7 +588,14 @@ def _overridden(module, description):
     cls = description.cls
     names = [name for name in _OF_MODULES if _is_users(cls, name)]
     if _is_users(cls, "__call__") and not _passes_on(cls.__call__):
-        names.append("__call__")
+        if _is_beyond_scripts(cls.__call__):
+            warnings.warn(
+                f"{cls.__qualname__}.__call__ can't be compiled, since it takes *args or **kwargs or has a try statement: "
+                "scripts call the module's forward instead, as torch.jit does",
+                stacklevel=2,
+            )
+        else:
+            names.append("__call__")
     if description.container and any(_is_users(cls, name) for name in _OF_CONTAINERS):
         names += [
             name for name in _OF_CONTAINERS if hasattr(cls, name) and not _is_plain_container(module, description, name)
@@ -604,12 +611,29 @@ def _is_users(cls, name):
     return owner is not object and not any(module.partition(".")[0] in ("torch", "cresset") for module in modules)
 
 
+def _definition(function):
+    """The syntax tree of a function; None if its source is not known."""
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    except (OSError, TypeError, SyntaxError):
+        return None
+
+
+def _is_beyond_scripts(call):
+    """Whether no script can have such a ``__call__``: torch.jit never compiles one, and calls forward."""
+    definition = _definition(inspect.unwrap(call))
+    if not isinstance(definition, ast.FunctionDef):
+        return False
+    arguments = definition.args
+    return bool(arguments.vararg or arguments.kwarg) or any(isinstance(node, ast.Try) for node in ast.walk(definition))
+
+
 def _passes_on(call):
     """Whether a ``__call__`` only hands its arguments on to nn.Module's, for the sake of annotations."""
-    try:
-        body = ast.parse(textwrap.dedent(inspect.getsource(call))).body[0].body
-    except (OSError, TypeError, SyntaxError):
+    definition = _definition(call)
+    if not isinstance(definition, ast.FunctionDef):
         return False
+    body = definition.body
     statement = body[-1]
     return (
         all(isinstance(other, ast.Expr) and isinstance(other.value, ast.Constant) for other in body[:-1])

@@ -40,6 +40,7 @@ MEMBERS = {
     "contains": ('def __contains__(self, k: str) -> bool: return k == "z"', '("z" in self.c, "a" in self.c)'),
     "call": ("def __call__(self, x): return x + 100", "self.c(x)"),
     "call_super": ("def __call__(self, x): return super().__call__(x) + 100", "self.c(x)"),
+    "call_of_anything": ("def __call__(self, x, **kwargs): return super().__call__(x, **kwargs) + 0", "self.c(x)"),
     "call_passes_on": ("def __call__(self, *args, **kwargs): return super().__call__(*args, **kwargs)", "self.c(x)"),
     "forward": ("def forward(self, x): return x + 50", "self.c(x)"),
     "forward_by_name": ("def forward(self, x): return x + 50", "self.c.forward(x)"),
