@@ -249,11 +249,21 @@ bool FunctionEmitter::gatherNamed(const Expr& name, std::vector<TypePtr>& classe
   return gather(value);
 }
 
+std::optional<bool> FunctionEmitter::isInstanceOfModuleClass(const c10::Type& type, const Expr& cls) {
+  if (dottedName(cls).empty()) return std::nullopt;
+  try {
+    return emitSugared(cls)->hasInstance(type);
+  } catch (const UserError&) {
+    return std::nullopt;  // a name that means something in annotations only
+  }
+}
+
 Condition FunctionEmitter::emitIsInstance(const Apply& expr) {
   checkArity(expr, "isinstance", 2, 2);
   const Expr object = expr.inputs()[0];
   Value* value = emitExpr(object);
   std::vector<TypePtr> classes;
+  bool is_module_of_class = false;
   const std::function<void(const Expr&)> gather = [&](const Expr& e) {
     if (e.kind() == TK_TUPLE_LITERAL || e.kind() == TK_LIST_LITERAL) {
       for (const Expr member : SequenceLiteral(e.tree()).elements()) gather(member);
@@ -268,11 +278,19 @@ Condition FunctionEmitter::emitIsInstance(const Apply& expr) {
       classes.push_back(is_await ? value->type() : c10::AwaitType::create(c10::AnyType::get()));
       return;
     }
+    if (const auto is_instance = isInstanceOfModuleClass(*value->type(), e)) {
+      is_module_of_class |= *is_instance;
+      return;
+    }
     classes.push_back(annotationType(e));
   };
   gather(expr.inputs()[1]);
-  const InstanceTest test = testInstance(value->type(), classes);
   Condition result;
+  if (is_module_of_class) {
+    result.known = true;
+    return result;
+  }
+  const InstanceTest test = testInstance(value->type(), classes);
   result.known = test.known;
   if (!test.known) {
     Value* answer = insert(expr.range(), Symbol::prim("isinstance"), {value}, c10::BoolType::get());

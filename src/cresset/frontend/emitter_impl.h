@@ -133,6 +133,7 @@ class FunctionEmitter final : public EmitContext {
   Condition emitLogical(const Expr& expr);
   Condition emitIsNone(const BinOp& expr);
   Condition emitIsInstance(const Apply& expr);
+  std::optional<bool> isInstanceOfModuleClass(const c10::Type& type, const Expr& cls);
   /// Adds the types that a name means as a value; false if it means none so.
   bool gatherNamed(const Expr& name, std::vector<TypePtr>& classes);
   Condition emitHasAttr(const Apply& expr);

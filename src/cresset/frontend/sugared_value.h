@@ -68,6 +68,9 @@ class SugaredValue : public std::enable_shared_from_this<SugaredValue> {
   virtual std::optional<size_t> staticLen() const { return std::nullopt; }
   /// If this names a type (a class, `int`, `List`): that type; null otherwise.
   virtual TypePtr asType() const { return TypePtr(); }
+  /// If this names a class of modules, which is no type of scripts: whether a value of that static type is an instance
+  /// of it. nullopt if this is none, or if the type does not say.
+  virtual std::optional<bool> hasInstance(const c10::Type& type) const { return std::nullopt; }
 };
 
 /// A first-class value.

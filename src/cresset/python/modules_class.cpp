@@ -2,6 +2,8 @@
 //
 // A module's class has methods by the names that Python's look-up gives them. A method that another one hides is
 // compiled as a further method, under a name of its own, when a program asks for it.
+#include <algorithm>
+
 #include "cresset/python/modules_methods.h"
 #include "cresset/python/modules_value.h"
 #include "cresset/python/script.h"
@@ -60,6 +62,17 @@ class UnboundMethod final : public SugaredValue {
   std::string name_;
 };
 
+/// Whether a value of this static type may be a module.
+bool mayBeModule(const c10::Type& type) {
+  if (const auto cls = type.cast<c10::ClassType>()) return cls->is_module();
+  if (const auto interface = type.cast<c10::InterfaceType>()) return interface->is_module();
+  if (const auto several = type.cast<c10::UnionType>()) {
+    const auto types = several->containedTypes();
+    return std::any_of(types.begin(), types.end(), [](const c10::TypePtr& each) { return mayBeModule(*each); });
+  }
+  return type.kind() == c10::TypeKind::AnyType;
+}
+
 class ModuleClassValue final : public SugaredValue {
  public:
   explicit ModuleClassValue(py::object cls) : cls_(std::move(cls)) {}
@@ -70,6 +83,14 @@ class ModuleClassValue final : public SugaredValue {
   const py::object& cls() const { return cls_; }
   std::string kind() const override { return "class '" + name() + "'"; }
 
+  std::optional<bool> hasInstance(const c10::Type& type) const override {
+    const auto cls = type.cast<c10::ClassType>();
+    if (const ModuleInfo* info = cls ? infoOf(*cls) : nullptr) {
+      py::gil_scoped_acquire gil;
+      return isSubclassOf(info->python_class, cls_);
+    }
+    return mayBeModule(type) ? std::nullopt : std::optional(false);
+  }
   SugaredValuePtr findAttr(const SourceRange& range, EmitContext& cx, const std::string& attribute) override {
     py::gil_scoped_acquire gil;
     py::object found = rawAttribute(cls_, attribute);
