@@ -163,12 +163,14 @@ void FunctionEmitter::mergeVariable(
   /// Whether what the branch says about the name counts.
   auto counts = [&](const Branch& branch) { return !branch.flow.forgets() && (outer_value || !branch.flow.leaves()); };
 
+  const bool partial = (usable(in_a) && in_a->partial) || (usable(in_b) && in_b->partial);
   auto bindOutput = [&](Value* va, Value* vb, const TypePtr& type) {
     if (!va) va = uninitializedIn(a.block, type);
     if (!vb) vb = uninitializedIn(b.block, type);
     Value* output = addMergedOutput(node, va, vb, type);
     output->setDebugName(name);
     env_.bind(name, Binding::of(output, type));
+    env_.find(name)->partial = partial;
   };
   /// Both sides hold the outer value, perhaps refined: the name has the type that they agree on. What they cast is an
   /// output, as in torch.jit's graphs: a cast after the node would be of None where the other side raises on None, and
@@ -205,6 +207,7 @@ void FunctionEmitter::mergeVariable(
     if (outer_value && kept->root() == outer->root()) return bindRefined(va, vb, kept->type);
     const TypePtr at_end = typeAtEnd(a_counts ? a : b, *kept), type = kept->type;
     bindOutput(va, vb, type);
+    if (!(a_counts ? b : a).flow.forgets()) env_.find(name)->partial = true;
     return keepTypeAtEnd(at_end, at_end);
   }
   if (!usable(in_a) || !usable(in_b)) {

@@ -240,23 +240,32 @@ Flow FunctionEmitter::emitLoop(
 Flow FunctionEmitter::emitUnrolled(const For& stmt, const SugaredValuePtr& items, size_t count) {
   const SourceRange range = stmt.iter().range();
   const ListView<Stmt> body = stmt.body();
-  // Items may differ in type, so that a target that only this loop binds starts afresh in each iteration.
-  NameList targets;
-  collectTargets(stmt.target(), targets);
-  std::set<std::string> outer;
-  for (const std::string& name : targets) {
-    if (env_.find(name)) outer.insert(name);
+  // Nothing is carried, so that what the body binds first is seen after the loop, and by the next iteration: not if the
+  // iteration may have been left before.
+  NameList assigned;
+  collectTargets(stmt.target(), assigned);
+  collectAssigned(body, assigned);
+  std::set<std::string> partial_before;
+  for (const std::string& name : assigned) {
+    const Binding* before = env_.find(name);
+    if (before && before->partial) partial_before.insert(name);
   }
+  auto forgetPartial = [&] {
+    for (const std::string& name : env_.top().order) {
+      if (!env_.top().bindings.at(name).partial || partial_before.contains(name)) continue;
+      env_.bind(
+          name,
+          Binding::unusable(
+              "'" + name +
+                  "' may not be set after this loop, which may be left before: loops over modules and "
+                  "tuples are unrolled, and do not support break or continue inside of them where a variable that "
+                  "the loop sets first is used after it. Set it before the loop",
+              range));
+    }
+  };
   loops_.emplace_back();
   Flow flow;
   for (size_t i = 0; i < count && !flow.ends(); ++i) {
-    if (flow.falls.value) {
-      for (const std::string& name : targets) {
-        if (outer.contains(name)) continue;
-        env_.bind(
-            name, Binding::unusable("undefined value " + name + ": this loop may have ended before it was set", range));
-      }
-    }
     auto iteration = [&]() -> Flow {
       assign(stmt.target(), items->getItem(range, *this, constant(range, static_cast<int64_t>(i))), range);
       Flow f = emitStatements(body);
@@ -264,6 +273,7 @@ Flow FunctionEmitter::emitUnrolled(const For& stmt, const SugaredValuePtr& items
       return f;
     };
     flow = flow.falls.value ? guard(stmt.range(), flow, iteration) : iteration();
+    forgetPartial();
   }
   loops_.pop_back();
   flow.falls = flow.stays = flow.live;

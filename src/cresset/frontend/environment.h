@@ -27,6 +27,9 @@ struct Binding {
   /// The type where the statement that bound the name falls through, if that is narrower: a branch that left by `break`
   /// or `continue` has a say in `type` alone.
   TypePtr falls_as;
+  /// Whether `value` is uninitialized where a branch left by `break` or `continue` before the name was bound. Nothing
+  /// may read it after the loop, or in the next iteration.
+  bool partial = false;
   std::string error;  // why the name may not be used
   SourceRange error_range;
 
