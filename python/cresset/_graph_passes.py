@@ -85,10 +85,12 @@ def _run(name, names, graph, *args, **kwargs):
     for _ in range(8):
         changed = [getattr(passes, each)(graph) for each in names]
         if name in _TIDY and True in changed:
-            passes.dce(graph)
+            passes.dce(graph)  # what has no use any more is in the way of other rewrites
         any_changed |= True in changed
         if True not in changed or len(names) == 1:
             break
+    if name in _TIDY:
+        any_changed |= passes.dce(graph)
     return any_changed
 
 
@@ -114,6 +116,32 @@ def _of_either(ours):
 def _read_lists(graph, refine_list_len=False):
     refining = ("refine_values",) if refine_list_len else ()
     return _run("peephole_list_idioms", (*refining, "read_containers", "peephole"), graph)
+
+
+#: Passes of torch's that serve other tools of its own: how their names begin, and what to do instead.
+_FAMILIES = {
+    ("fixup_onnx", "filter_non_tensor", "onnx", "prepare_division"): "torch.onnx exports from torch.export",
+    ("metal", "optimize_for_mobile", "transform_conv1d", "vulkan"): "there is no mobile format",
+    (
+        "dbr_quant",
+        "dedup_module",
+        "fold_prepacking",
+        "fuse_clamp",
+        "fuse_quantized",
+        "insert_",
+        "quant_",
+        "replicate",
+    ): ("quantize before scripting (torch.ao.quantization of the eager module)"),
+    ("swap_functional_linear",): "leave it out: linear is one operator from the start",
+    ("pattern_based_rewrite",): "use cresset.passes.rewrite of the graphs of its methods",
+}
+
+
+def _advice(name):
+    for beginnings, advice in _FAMILIES.items():
+        if name.startswith(beginnings):
+            return advice
+    return "docs/porting.md lists those that have one"
 
 
 def _refuse(name, advice, *args, **kwargs):
@@ -160,6 +188,12 @@ def _create_autodiff_subgraphs(graph, threshold=2):
 
 def _rewrite(pattern, replacement, graph, value_name_pairs=()):
     passes.rewrite(graph, pattern, replacement, value_name_pairs)
+
+
+def _rewrite_module(pattern, replacement, module, value_name_pairs=()):
+    for each in _wrapped(module).modules():
+        for name in each._c._method_names():
+            passes.rewrite(each._c._get_method(name).graph, pattern, replacement, value_name_pairs)
 
 
 #: Pattern and result, as the first operators of nodes; `one` is the constant 1.
@@ -256,6 +290,31 @@ def _wrapped(module):
     return module if isinstance(module, ScriptModule) else wrap(module)
 
 
+def _allow_layouts(graph):
+    """What stands for a conversion to oneDNN's layouts: convolutions may compute in one of their own, with weights that are
+    packed once (docs/modules.md). Each has to, or not, by the graph that a plan optimizes."""
+    _C._allow_any_layout(graph)
+
+
+def _optimize_for_inference(module, other_methods=()):
+    """In place, unlike cresset.optimize_for_inference; of a frozen module, before it runs."""
+    methods = getattr(module, "_c", module)
+    for name in ("forward", *other_methods):
+        if methods._has_method(name):
+            _C._allow_any_layout(methods._get_method(name).graph)
+
+
+def _optimize_frozen(graph, optimize_numerics=True):
+    passes.peephole(graph)
+    if optimize_numerics:
+        passes.fold_into_weights(graph)
+    passes.dce(graph)
+
+
+def _leave_to_plans(*args):
+    """A pass that only makes calls faster, as the plans of calls do by themselves."""
+
+
 def _remove_dropout(module):
     modules = list(_wrapped(module).modules())
     if any(each._c.hasattr("training") and each._c.getattr("training") for each in modules):
@@ -323,11 +382,17 @@ _FUNCTIONS = {
 _OTHERS = {
     "canonicalize": _canonicalize,
     "complete_shape_analysis": _infer_shapes,
+    "concat_frozen_linear": _leave_to_plans,
+    "convert_frozen_ops_to_mkldnn": _allow_layouts,
     "create_autodiff_subgraphs": _create_autodiff_subgraphs,
+    "custom_pattern_based_rewrite": _rewrite_module,
     "custom_pattern_based_rewrite_graph": _rewrite,
     "decompose_ops": _decompose,
+    "fuse_frozen_conv_add_relu": _leave_to_plans,
     "fuse_linear": _fuse_linear,
     "lower_graph": passes.lower_graph,
+    "optimize_for_inference": _optimize_for_inference,
+    "optimize_frozen_graph": _optimize_frozen,
     "peephole_list_idioms": _read_lists,
     "propagate_shapes_on_graph_and_build_compute": _compute_shapes,
     "remove_dropout": _remove_dropout,
@@ -342,6 +407,9 @@ def functions(torch_c):
     rows = {name: functools.partial(_run, name, names) for name, names in _PASSES.items()}
     rows |= {name: functools.partial(_refuse, name, advice) for name, advice in NONE.items()}
     rows |= _OTHERS
+    prefix = "_jit_pass_"
+    for name in (each.removeprefix(prefix) for each in dir(torch_c) if each.startswith(prefix)):
+        rows.setdefault(name, functools.partial(_refuse, name, _advice(name)))
     made |= {"_jit_pass_" + name: _of_either(ours) for name, ours in rows.items()}
     for name, make in made.items():
         if theirs := getattr(torch_c, name, None):

@@ -57,6 +57,85 @@ def test_each_pass_without_counterpart_says_what_to_do():
                 getattr(torch._C, "_jit_pass_" + name)(graph)
 
 
+def test_every_other_pass_raises_what_says_so():
+    counterparts = {*_graph_passes._PASSES, *_graph_passes._OTHERS}
+    graph = cresset.parse_ir("graph(%x):\n  return (%x)")
+    with cresset.patch_torch_jit():
+        for name in set(NAMES) - counterparts:
+            with pytest.raises(NotImplementedError, match=f"no counterpart of torch._C._jit_pass_{name}: .+"):
+                getattr(torch._C, "_jit_pass_" + name)(graph)
+
+
+class Convolutions(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 16, 3), torch.nn.ReLU(), torch.nn.Conv2d(16, 16, 3), torch.nn.Hardswish()
+        )
+
+    def forward(self, x):
+        return self.layers(x) + 1
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_conversion_to_layouts_of_onednn(whole):
+    module, x = Convolutions().eval(), torch.randn(2, 3, 8, 8)
+    with cresset.patch_torch_jit(), torch.no_grad():
+        frozen = torch.jit.freeze(torch.jit.script(module))
+        other = torch.jit.freeze(torch.jit.script(module))
+        if whole:
+            torch._C._jit_pass_optimize_for_inference(frozen._c)
+        else:
+            torch._C._jit_pass_convert_frozen_ops_to_mkldnn(frozen.graph)
+            torch._C._jit_pass_fuse_frozen_conv_add_relu(frozen.graph)
+            torch._C._jit_pass_concat_frozen_linear(frozen.graph)
+        for _ in range(3):
+            assert torch.allclose(frozen(x), module(x), atol=1e-5)
+        # Packed weights are oneDNN's, where this torch has it.
+        converted = "cresset::convolution" in str(frozen.graph_for(x))
+        assert converted == torch.backends.mkldnn.is_available()
+        other(x)
+        assert "cresset::convolution" not in str(other.graph_for(x))
+
+
+def test_optimizations_of_a_frozen_graph():
+    module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 1), torch.nn.BatchNorm2d(4)).eval()
+    x = torch.randn(1, 3, 2, 2)
+    with cresset.patch_torch_jit():
+        frozen = torch.jit.freeze(torch.jit.script(module), optimize_numerics=False)
+        torch._C._jit_pass_optimize_frozen_graph(frozen.graph)
+        assert not frozen.graph.findNode("aten::batch_norm")
+        assert torch.allclose(frozen(x), module(x), atol=1e-5)
+
+
+def test_patterns_of_all_methods_of_a_module():
+    class Inner(torch.nn.Module):
+        def forward(self, x):
+            return torch.tanh(x) + 1
+
+    class Outer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def forward(self, x):
+            return torch.tanh(self.inner(x))
+
+    pattern = "graph(%x):\n  %y = aten::tanh(%x)\n  return (%y)"
+    replacement = "graph(%x):\n  %y = aten::relu(%x)\n  return (%y)"
+    with cresset.patch_torch_jit():
+        scripted = torch.jit.script(Outer())
+        torch._C._jit_pass_custom_pattern_based_rewrite(pattern, replacement, scripted._c)
+        assert scripted(torch.tensor([-3.0, 2.0])).tolist() == [1.0, 3.0]
+
+
+def test_dead_operands_of_known_conditions_go():
+    with cresset.patch_torch_jit():
+        graph = torch.jit.CompilationUnit("def f(x: int):\n  return x == 1 and False, x == 1 or True\n").f.graph
+        torch._C._jit_pass_constant_propagation(graph)
+        assert not graph.findNode("aten::eq")
+
+
 def test_peephole_by_torchs_name():
     text = """
 def f(x: int, xs: List[int], o: Optional[int]):

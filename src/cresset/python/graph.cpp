@@ -13,6 +13,7 @@
 #include "cresset/ir/verifier.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_description.h"
+#include "cresset/passes/channels_last.h"
 #include "cresset/passes/lower_graph.h"
 #include "cresset/passes/pass.h"
 #include "cresset/passes/pipeline.h"
@@ -454,6 +455,8 @@ void bindPasses(py::module_& module) {
         return runPass(*pass, *graph.graph, "graph", {.autocast = autocastOfThread()});
       },
       py::arg("name"), py::arg("graph"));
+  module.def(
+      "_allow_any_layout", [](const GraphHandle& graph) { allowAnyLayout(graph.graph->block()); }, py::arg("graph"));
   module.def("_pass_options", [] { return optionsToPython(passOptions()); });
   module.def(
       "_set_pass_options",
