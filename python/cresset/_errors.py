@@ -120,11 +120,33 @@ def make_script_error(what, message, python_class, frames):
     return error
 
 
+#: How messages begin for which torch.jit raises another class of Python's than RuntimeError: the errors are of it too.
+_OTHER_CLASSES = {
+    "Default factory initializers": NotImplementedError,
+    "Type annotations on instance attributes": ValueError,
+    "Unknown type annotation": ValueError,
+}
+
+
+def _user_class(base, message):
+    for beginning, other in _OTHER_CLASSES.items():
+        if message.startswith(beginning):
+            if (base, other) not in _combined:
+                members = {"__module__": "cresset", "__reduce__": _reduce_user_error}
+                _combined[base, other] = type(base.__name__, (base, other), members)
+            return _combined[base, other]
+    return base
+
+
+def _reduce_user_error(self):
+    return (make_user_error, (self.args[0], self.message, getattr(self, "file", ""), getattr(self, "line", None)))
+
+
 def make_user_error(what, message, file, line):
     if line is None:
-        error = UserError(what)
+        error = _user_class(UserError, message)(what)
     else:
-        error = CompileError(what)
+        error = _user_class(CompileError, message)(what)
         error.file = file
         error.line = line
     error.message = message

@@ -523,6 +523,8 @@ def _add_attribute(result, module, annotations, name, value):
         return
     try:
         attribute_types = module.__dict__.get("_attribute_types", {})
+        if name not in annotations.found and name not in attribute_types and _container_of_modules(value):
+            raise UserError("Cannot infer the type of a module in a container of Python's")
         result.attributes[name] = (annotations.type_of(name, value, attribute_types), "")
     except RuntimeError as error:
         reason = str(error).rpartition("\n:")[2].rstrip(".")
@@ -832,11 +834,11 @@ class _Annotations:
             if owner is self._first:
                 return _type_of_annotation(annotation, owner)
             annotated = self._annotated(name)
-            if annotated is not None and _C._fits(value, annotated):
+            if annotated is not None and not _C._misfit(value, annotated):
                 return annotated
         inferred = _C._infer_type(value)
-        if _class_within(value) in _compiled_classes and not _C._fits(value, inferred):
-            raise UserError(f"The object does not hold what its class declares in __init__ (type {inferred})")
+        if _class_within(value) in _compiled_classes and (reason := _C._misfit(value, inferred)):
+            raise UserError(f"The object does not hold what its class declares in __init__ (type {inferred}): {reason}")
         return inferred
 
     def _annotated(self, name):

@@ -123,6 +123,11 @@ def interface(cls):
     """Marks a class as an interface: a list of methods that other classes and modules may implement."""
     if not inspect.isclass(cls):
         raise RuntimeError("interface must be applied to a class")
+    if cls.__bases__ not in ((object,), (torch.nn.Module,)):
+        # What a base declares is no part of the interface: it would say less than it seems to.
+        raise RuntimeError(
+            "TorchScript interface does not support inheritance yet. Please directly inherit from 'object' or 'nn.Module'."
+        )
     cls.__torch_script_interface__ = True
     _C._script_class(cls, _annotation_scope(sys._getframe(1).f_locals))
     return cls

@@ -13,6 +13,7 @@ import textwrap
 import warnings
 
 import torch
+from torch.nn.utils import parametrize
 from torch.utils import _pytree
 
 from . import _C, passes
@@ -259,6 +260,9 @@ def trace_module(
         raise AttributeError("expected torch.nn.Module as the first argument")
     if not isinstance(inputs, dict):
         raise AttributeError("expected a dictionary of (method_name, input) pairs")
+    if parametrize._cache_enabled and any(map(parametrize.is_parametrized, mod.modules())):
+        # A parameter that is computed once would be a constant, without a gradient.
+        raise RuntimeError("Cannot trace a model while caching parametrizations.")
     settings = {"strict": strict, "force_outplace": _force_outplace, "by_name": example_inputs_is_kwarg}
     traced = _trace_methods(mod, inputs, **settings)
     if check_trace:

@@ -5,13 +5,14 @@ message) or ("refused", a phrase of the compile error). A row whose two sides ag
 What stands after a slash in a name tells apart several programs of one row of the document.
 """
 
+import collections
 import dataclasses
 import enum
 import functools
 import re
 import warnings
 from pathlib import Path
-from typing import List
+from typing import List, Optional
 
 import pytest
 import torch
@@ -44,6 +45,30 @@ ROWS = {
         (torch.tensor([[1, 2], [3, 4]]),),
         refused("Tensor cannot be used as a tuple"),
         value([1, 3, 4]),
+    ),
+    "only-starred": (
+        "def f(x: int):\n  *a, = (x, x + 1)\n  return a",
+        (3,),
+        refused("A Starred expression may only appear on the lhs within the presence"),
+        value((3, 4)),
+    ),
+    "loop-over-lists": (
+        "def f(x: int):\n  for a, b in [1, 2], [3, x]:\n    x += a * b\n  return x",
+        (4,),
+        refused("List of iterables is not supported"),
+        value(18),
+    ),
+    "loop-over-a-tuple-left": (
+        "def f(x: int):\n  for a in (1, 2, 3):\n    if a == x:\n      break\n    x += 10\n  return x, a",
+        (1,),
+        refused("do not support break or continue inside"),
+        value((1, 1)),
+    ),
+    "tuple-of-a-literal": (
+        "def f(x: Tuple[(int, int)]):\n  return x[0]",
+        ((4, 5),),
+        refused("Tuple literal in Tuple type annotation"),
+        value(4),
     ),
     "norm-of-dim": (
         "def f(x: Tensor):\n  return float(x.norm(dim=-1)[0])",
@@ -495,6 +520,27 @@ def calls_torch_compile(n: int) -> int:
     return torch.compile(uses_number)(n)
 
 
+class Chain:
+    def __init__(self, n: int):
+        self.n = n
+        self.rest = torch.jit.annotate(Optional[Chain], None)
+
+
+def recursive_class(n: int) -> int:
+    chain = Chain(n)
+    chain.rest = Chain(n + 1)
+    rest = chain.rest
+    return 0 if rest is None else rest.n
+
+
+Pair = collections.namedtuple("Named", ["a", "b"])
+Single = collections.namedtuple("Named", ["c"])
+
+
+def two_of_one_name(n: int) -> int:
+    return int(Pair(torch.ones(1), torch.ones(1)).b + Single(torch.tensor(n)).c)
+
+
 partial_of_keyword_only = functools.partial(keyword_only, m=4)
 
 
@@ -512,6 +558,8 @@ SCRIPTED = {
     "python-format-spec": (format_spec, refused("formatting in JoinedStr"), value("   4")),
     "python-floor-division": (floor_division, refused("FloorDiv"), value(2)),
     "keyword-only": (keyword_only, refused("keyword-only arguments with defaults"), value(6)),
+    "recursive-class": (recursive_class, refused("recursively contain instances of themselves"), value(5)),
+    "named-tuples-of-one-name": (two_of_one_name, refused("Can't redefine NamedTuple"), value(5)),
     "base-class": (base_method, refused("no attribute or method '__init__'"), value(8)),
     "class-method": (class_method, refused("no attribute or method '__init__'"), value(5)),
     "not-equal": (not_equal, refused("no attribute or method '__ne__'"), value(True)),

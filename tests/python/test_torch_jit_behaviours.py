@@ -12,6 +12,7 @@ import frozen_behaviours  # noqa: F401  (adds its rows)
 import ignored_block_behaviours  # noqa: F401  (adds its rows)
 import more_torch_jit_behaviours  # noqa: F401  (adds its rows)
 import pytest
+import refusal_behaviours  # noqa: F401  (adds its rows)
 import torch
 import torch_jit_messages  # noqa: F401  (adds its rows)
 import traced_behaviours  # noqa: F401  (adds its rows)
@@ -49,6 +50,9 @@ DIFFERENCES = {
     "frozen_dict_of_a_module_that_changes": ("{'a': 1}", "frozen values stay (docs/differences.md)"),
     "frozen_module_that_two_hold": ("tensor([[10., 11., 12.]", "one module stays one (docs/differences.md)"),
     "frozen_parts_of_one_tensor": ("value", "what overlaps stays (docs/differences.md)"),
+    "trace_of_nested_lists": ("value", "nothing stands against it (docs/differences.md)"),
+    "trace_of_what_leaves_a_fork": ("value", "the fork returns it too (docs/differences.md)"),
+    "trace_of_data_of_an_input": ("value", "follows the input (docs/differences.md)"),
     "trace_of_tensor_constant_warns": (
         "warned",
         "torch.tensor of a tensor follows the input, so nothing is to be warned of",
@@ -100,10 +104,6 @@ DIFFERENCES = {
     "ignore_with_drop": ("Cannot call @unused methods", "the same"),
     "module_unused_method": ("Cannot call @unused methods", "the same"),
     "interface_instantiated": ("cannot call a interface", "torch.jit complains of the interface's empty body"),
-    "dataclass_default_factory": (
-        "Default factory initializers are not supported",
-        "a CompileError, which has a place",
-    ),
     "module_ignored_attribute_used": ("one of the __jit_ignored_attributes__", "hints differ"),
     "module_constant_is_fixed": ("Can't set constant 'k'", "it exists, and is a constant"),
     "module_attribute_of_unknown_type": ("scripts have no type for", "hints differ"),

@@ -46,9 +46,11 @@ Def Parser::function(const std::vector<Expr>& marks) {
   Ident name = ident("the name of the function");
   Decl decl = parameters();
   int loops = std::exchange(loop_depth_, 0);
+  std::string outer_name = std::exchange(function_name_, name.name());
   ++function_depth_;
   ListView<Stmt> body = functionBody(decl);
   --function_depth_;
+  function_name_ = std::move(outer_name);
   loop_depth_ = loops;
   SourceRange mark_range = marks.empty() ? SourceRange{source_, start, start}
                                          : SourceRange::cover(marks.front().range(), marks.back().range());
@@ -61,6 +63,7 @@ Decl Parser::parameters() {
   std::vector<Param> params;
   std::unordered_set<std::string> names;
   bool kwarg_only = false, had_default = false, bare_star = false;
+  has_parameter_comments_ = false;
   while (!at(')')) {
     if (at(TK_POW)) {
       failHere(
@@ -98,6 +101,7 @@ Decl Parser::parameters() {
       type_comments_.clear();
       if (p.type().present()) fail("the parameter '" + p.name().name() + "' has a type already", *comment);
       Expr type = commentType(*comment);
+      has_parameter_comments_ = true;
       params.back() = Param::make(p.range(), p.name(), Maybe<Expr>::some(type), p.defaultValue(), p.kwargOnly());
     }
     if (!comma) break;
@@ -164,6 +168,12 @@ Decl Parser::mergeTypeComment(const Decl& decl, const SourceRange& comment, bool
   ListView<Param> params = decl.params();
   std::vector<Param> merged;
   if (types) {
+    if (has_parameter_comments_) {
+      fail(
+          "Return type line '# type: (...) -> ...' not found on multiline type annotation: where the parameters have "
+          "types of their own, the comment of the function has the type of its result only",
+          comment);
+    }
     // A method's comment leaves out `self`.
     const bool has_self = is_method || (!params.empty() && params[0].name().name() == "self");
     size_t first = has_self && types->size() + 1 == params.size() ? 1 : 0;

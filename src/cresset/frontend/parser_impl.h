@@ -177,6 +177,8 @@ class Parser {
   bool stops_here_ = false;  // the line break that comes next is the last token to be read
   bool in_annotation_ = false;
   int function_depth_ = 0, class_depth_ = 0, loop_depth_ = 0;
+  std::string function_name_;               // of the function whose body is being read
+  bool has_parameter_comments_ = false;     // `x,  # type: int`, in the parameters that were read last
   std::vector<SourceRange> type_comments_;  // between the last token and the current one
 };
 

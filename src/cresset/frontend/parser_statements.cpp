@@ -180,6 +180,14 @@ Stmt Parser::annotatedAssignment(const Expr& first) {
   Expr target = asTarget(first, "annotate");
   expect(':');
   Expr type = annotation();
+  if (in_place_ && target.kind() == '.' && function_depth_ > 0 && function_name_ != "__init__") {
+    const Expr object = Select(target.tree()).value();
+    if (object.kind() == TK_VAR && Var(object.tree()).name() == "self") {
+      fail(
+          "Type annotations on instance attributes must be declared in __init__, not '" + function_name_ + "'",
+          SourceRange::cover(target.range(), type.range()));
+    }
+  }
   Maybe<Expr> rhs = none<Expr>();
   if (nextIf('=')) {
     rejectReserved();

@@ -154,12 +154,13 @@ void bindProgram(py::module_& module) {
   module.def("_live_programs", &Program::numLive, "How many programs there are; for tests of what keeps them.");
   module.def("_load_path", loadPath);
   module.def("_load_buffer", loadBuffer);
-  module.def("_fits", [](py::handle value, const TypeHandle& type) {
+  // Why the value is none of the type; "" if it is one.
+  module.def("_misfit", [](py::handle value, const TypeHandle& type) -> std::string {
     try {
       toIValue(value.ptr(), type.type);
-      return true;
-    } catch (const CastError&) {
-      return false;
+      return "";
+    } catch (const CastError& error) {
+      return error.what();
     }
   });
   module.def("_infer_type", [](const py::object& object) { return typeToPython(inferType(object.ptr())); });

@@ -162,6 +162,8 @@ SugaredValuePtr overloadedFunction(py::handle function);
 
 /// The function that is being compiled on this thread, innermost; null outside.
 Function* functionBeingCompiled();
+/// A warning that is given once, when the session that compiles now has ended well.
+void warnAfterCompilation(const std::string& warning);
 
 // ---- script_ignored.cpp: calls back into Python
 

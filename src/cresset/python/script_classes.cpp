@@ -523,7 +523,9 @@ TypePtr typeOfClass(py::handle cls, const SourceRange& range) {
     if (own.contains("__torch_script_interface__")) return interfaceType(cls, range);
     return ClassScripter(cls, range).define();
   } catch (const UserError& error) {
-    const bool elsewhere = range && error.range() && error.range().source != range.source;
+    const SourceRange& place = error.range();
+    const bool elsewhere =
+        range && place && (place.source != range.source || place.end <= range.begin || range.end <= place.begin);
     if (!elsewhere) throw;
     throw error.withCaller(shortName(cls), range);
   } catch (const Error&) {

@@ -169,6 +169,17 @@ void enqueue(Function& function, const SourceRange& range) {
   state.queue.push_back(&function);
 }
 
+}  // namespace
+
+void warnAfterCompilation(const std::string& warning) {
+  auto& state = Compilation::get();
+  if (state.depth == 0 || std::find(state.warnings.begin(), state.warnings.end(), warning) != state.warnings.end())
+    return;
+  state.warnings.push_back(warning);
+}
+
+namespace {
+
 /// A decorator that replaced the function (functools.wraps): it is left out, as torch.jit does, but not silently.
 void noteWrapper(py::handle wrapper, const py::object& function) {
   if (!PyFunction_Check(wrapper.ptr()) || py::hasattr(wrapper, "__script_if_tracing_wrapper")) return;
@@ -386,7 +397,8 @@ Function& declareFunction(py::handle wrapped, const SourceRange& range) {
     KnownFunctions::get().add(function, &declared);
     return declared;
   } catch (const UserError& error) {
-    if (!range) throw;
+    // The outermost function stands on the stack only as the caller of what it names.
+    if (!range && error.compilationStack().empty()) throw;
     throw error.withCaller(options.name.name(), range);
   }
 }
@@ -454,8 +466,48 @@ class UnusedNames : public WithName {
   py::object result_;
 };
 
+/// Whether the `def` says the type of a parameter or of its result.
+bool isAnnotated(const Def& def) {
+  if (def.decl().returnType().present()) return true;
+  for (const Param param : def.decl().params()) {
+    if (param.type().present()) return true;
+  }
+  return false;
+}
+
+/// Which overload a call means is settled when it is compiled, but its defaults are never seen by Python's own calls.
+void checkOverloadDefaults(py::handle implementation, py::handle overload, const SourceRange& range) {
+  const py::handle signature = known("inspect", "signature"), missing = known("inspect", "_empty");
+  const py::object given = signature(implementation).attr("parameters");
+  for (auto [name, parameter] : py::dict(signature(overload).attr("parameters"))) {
+    const py::object value = parameter.attr("default");
+    if (value.is(missing)) continue;
+    const py::object own = given.attr("get")(name, py::none());
+    const py::object own_value = own.is_none() ? py::object() : py::object(own.attr("default"));
+    if (own_value && !own_value.is(missing)) {
+      try {
+        if (own_value.is(value) || own_value.equal(value)) continue;
+      } catch (py::error_already_set&) {
+        // What can't be compared is not known to be equal.
+      }
+    }
+    throw UserError(
+        "Default parameters on overloads do not affect the runtime so they must equal to the default parameter on the "
+        "implementation function. Found on parameter " +
+            py::cast<std::string>(py::str(name)),
+        range);
+  }
+}
+
 /// The `def` of an implementation with the parameters' and result's types of one of its overloads, and its defaults.
-Def withSignature(const Def& implementation, const Def& overload) {
+Def withSignature(py::handle function, py::handle overload_function) {
+  const Def implementation = readFunction(function), overload = readFunction(overload_function);
+  if (!isAnnotated(overload)) {
+    throw UserError(
+        "Must explicitly add type annotations to overloaded functions: " + implementation.name().name(),
+        overload.range());
+  }
+  checkOverloadDefaults(function, overload_function, overload.range());
   std::vector<Param> params;
   const ListView<Param> own = implementation.decl().params();
   const ListView<Param> typed = overload.decl().params();
@@ -545,7 +597,7 @@ Function& declareMethod(py::handle wrapped, const MethodOptions& options) {
       options.self_type, unused ? nullptr : options.self};
   if (!body.resolver) body.resolver = resolverOf(function);
   if (options.overload) {
-    body.def = withSignature(body.def, readFunction(options.overload));
+    body.def = withSignature(function, options.overload);
     body.resolver = std::make_shared<OverloadNames>(body.resolver, resolverOf(options.overload));
   }
   if (unused) body.resolver = std::make_shared<UnusedNames>(body.resolver, function);
@@ -646,12 +698,11 @@ SugaredValuePtr overloadedFunction(py::handle wrapped) {
     }
   }
   std::vector<Function*> functions;
-  const Def implementation = readFunction(function);
   size_t index = 0;
   for (const py::object& overload : overloads) {
     FunctionBody body{
-        withSignature(implementation, readFunction(overload)),
-        std::make_shared<OverloadNames>(resolverOf(function), resolverOf(overload)), nullptr, nullptr};
+        withSignature(function, overload), std::make_shared<OverloadNames>(resolverOf(function), resolverOf(overload)),
+        nullptr, nullptr};
     const c10::QualifiedName own(
         c10::QualifiedName(name.prefix()), name.name() + "__overload_" + std::to_string(index++));
     functions.push_back(&declareBody(own, std::move(body), function, {}));

@@ -202,8 +202,10 @@ TypePtr PythonNames::resolveType(const std::string& name, const SourceRange& ran
   if (!found) return nullptr;
   TypePtr type = typeOfAnnotationObject(found, range, shared_from_this());
   if (!type && isModuleClass(found)) {
+    const bool scripted = isSubclass(found, known("torch.jit._script", "ScriptModule")) ||
+                          isSubclass(found, known("cresset._objects", "ScriptModule"));
     throw UserError(
-        "Unknown type name '" + name +
+        (scripted ? "Unknown type annotation: '" : "Unknown type name '") + name +
             "': a module is no type of TorchScript. Let a module hold it as a submodule and call it from its methods",
         range);
   }

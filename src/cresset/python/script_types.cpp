@@ -4,6 +4,7 @@
 #include <ATen/core/enum_type.h>
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "cresset/frontend/messages.h"
 #include "cresset/ir/parser.h"
@@ -38,6 +39,20 @@ void addKnown(ByIdentity<Value>& table, const char* module, const char* name, Va
   if (py::object object = importPath(module, name)) table.emplace(object.release().ptr(), std::move(value));
 }
 
+/// torch.LongTensor and its like.
+const std::unordered_set<PyObject*>& dtypeClasses() {
+  static const auto* classes = [] {
+    auto* found = new std::unordered_set<PyObject*>;
+    for (const char* name :
+         {"FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor", "ShortTensor",
+          "IntTensor", "LongTensor", "BoolTensor"}) {
+      if (py::object cls = importPath("torch", name)) found->insert(cls.release().ptr());  // kept, as in addKnown
+    }
+    return found;
+  }();
+  return *classes;
+}
+
 const ByIdentity<TypePtr>& plainTypes() {
   static const auto* table = [] {
     using namespace c10;
@@ -58,10 +73,7 @@ const ByIdentity<TypePtr>& plainTypes() {
     add("numbers", "Number", NumberType::get());
     add("torch", "Tensor", tensor);
     add("torch.nn", "Parameter", tensor);
-    for (const char* name :
-         {"FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor", "ShortTensor",
-          "IntTensor", "LongTensor", "BoolTensor"})
-      add("torch", name, tensor);
+    for (PyObject* cls : dtypeClasses()) types->emplace(cls, tensor);
     add("torch", "device", DeviceObjType::get());
     add("torch", "Generator", GeneratorType::get());
     add("torch", "Stream", StreamObjType::get());
@@ -200,7 +212,14 @@ TypePtr typeOfAnnotationObject(py::handle annotation, const SourceRange& range, 
     }
     ~Nesting() { --annotation_depth; }
   } nesting(range);
-  if (TypePtr type = plainType(annotation)) return type;
+  if (TypePtr type = plainType(annotation)) {
+    if (dtypeClasses().contains(annotation.ptr())) {
+      warnAfterCompilation(
+          "TorchScript will treat type annotations of Tensor dtype-specific subtypes as if they are normal Tensors. "
+          "dtype constraints are not enforced in compilation either.");
+    }
+    return type;
+  }
   if (PyUnicode_Check(annotation.ptr())) return typeOfText(py::cast<std::string>(annotation), range, names);
   if (PyType_Check(annotation.ptr())) {
     if (isSubclass(annotation, known("torch", "Tensor"))) return c10::TensorType::get();
