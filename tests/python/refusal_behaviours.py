@@ -91,6 +91,51 @@ def overload_with_the_same_default(J):
 
 
 @row("script")
+def overload_with_fewer_parameters(J):
+    @torch.jit._overload
+    def total(x: float) -> float: ...
+
+    @torch.jit._overload
+    def total(x: int, y: int) -> int: ...
+
+    def total(x, y: int = 2, z: int = 3):
+        return x + y + z
+
+    def call():
+        return total(1.0), total(1, 2), total(1), total(1, 2, 3)
+
+    return J.script(call)()
+
+
+@row("script")
+def overload_that_leaves_out_what_it_can_not(J):
+    @torch.jit._overload
+    def untyped() -> int: ...
+
+    def untyped(x=1):
+        return x
+
+    @torch.jit._overload
+    def needed(x: int) -> int: ...
+
+    def needed(x, y: int):
+        return x + y
+
+    def call():
+        return untyped()
+
+    def other():
+        return needed(1)
+
+    return (
+        says(
+            lambda: J.script(call), "Parameters not specified on the overloaded declaration must have a type", "param x"
+        ),
+        says(lambda: J.script(other), "Expected to find default parameter on argument"),
+    )
+
+
+@row("script")
 def overload_without_types(J):
     class M(nn.Module):
         @torch.jit._overload_method

@@ -499,6 +499,25 @@ void checkOverloadDefaults(py::handle implementation, py::handle overload, const
   }
 }
 
+/// A parameter that an overload leaves out.
+Param parameterOfImplementation(const Param& param, const Def& overload) {
+  const std::string name = param.name().name();
+  if (!param.defaultValue().present()) {
+    throw UserError(
+        "Expected to find default parameter on argument " + name +
+            " because it is not defined on the overloaded declaration",
+        overload.range());
+  }
+  if (!param.type().present()) {
+    throw UserError(
+        "Parameters not specified on the overloaded declaration must have a type annotation in the implementation "
+        "declaration. Did not find type for param " +
+            name,
+        param.range());
+  }
+  return Param::make(param.range(), param.name(), param.type(), Maybe<Expr>::none(param.range()), param.kwargOnly());
+}
+
 /// The `def` of an implementation with the parameters' and result's types of one of its overloads, and its defaults.
 Def withSignature(py::handle function, py::handle overload_function) {
   const Def implementation = readFunction(function), overload = readFunction(overload_function);
@@ -513,7 +532,11 @@ Def withSignature(py::handle function, py::handle overload_function) {
   const ListView<Param> typed = overload.decl().params();
   for (size_t i = 0; i < own.size(); ++i) {
     const Param param = own[i];
-    if (i >= typed.size() || typed[i].name().name() != param.name().name()) {
+    if (i >= typed.size()) {
+      params.push_back(parameterOfImplementation(param, overload));
+      continue;
+    }
+    if (typed[i].name().name() != param.name().name()) {
       throw UserError(
           "Overload parameters must have the same names as those of the implementation: '" + param.name().name() +
               "' is missing in the overload of '" + implementation.name().name() + "'",
@@ -523,7 +546,7 @@ Def withSignature(py::handle function, py::handle overload_function) {
     params.push_back(Param::make(
         typed[i].range(), typed[i].name(), typed[i].type(), Maybe<Expr>::none(typed[i].range()), typed[i].kwargOnly()));
   }
-  if (typed.size() != own.size()) {
+  if (typed.size() > own.size()) {
     throw UserError(
         "Overload must have the same number of parameters as the implementation of '" + implementation.name().name() +
             "'",
