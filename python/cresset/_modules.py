@@ -10,6 +10,7 @@ import ast
 import enum
 import functools
 import inspect
+import linecache
 import textwrap
 import types
 import typing
@@ -673,6 +674,40 @@ def _is_plain_container(module, description, name):
         return False
 
 
+def _lines_of_class(method):
+    """The first and last line of the class whose body a method stands in; None if the source is not known."""
+    code = method.__code__
+    try:
+        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+    except SyntaxError:
+        return None
+    for node in ast.walk(tree):
+        for member in node.body if isinstance(node, ast.ClassDef) else ():
+            decorators = getattr(member, "decorator_list", [])
+            if min([member.lineno, *(each.lineno for each in decorators)]) == code.co_firstlineno:
+                return node.lineno, node.end_lineno
+    return None
+
+
+def _of_the_same_class(method, overloads):
+    """``overloads`` of the class that the method stands in: they are kept by names, and a class may be defined again."""
+    method = inspect.unwrap(method)
+    lines = _lines_of_class(method) if overloads else None
+    if lines is None:
+        return overloads
+    codes = [inspect.unwrap(overload).__code__ for overload in overloads]
+    if any(
+        code.co_filename == method.__code__.co_filename and not lines[0] <= code.co_firstlineno <= lines[1]
+        for code in codes
+    ):
+        raise RuntimeError(f"Overloads are not useable when a module is redeclared within the same file: {method}")
+    return [
+        overload
+        for overload, code in zip(overloads, codes, strict=True)
+        if code.co_filename == method.__code__.co_filename
+    ]
+
+
 class _ClassFacts:
     """What decides about all modules of a Python class."""
 
@@ -703,7 +738,7 @@ class _ClassFacts:
             self.exported.append(name)
         elif mark in _IGNORED:
             self.ignored[name] = function
-        signatures = _C._overloads_of_method(function, owner)
+        signatures = _of_the_same_class(function, _C._overloads_of_method(function, owner))
         if signatures:
             self.overloads[name] = [(f"{name}__{i}", signature) for i, signature in enumerate(signatures)]
 

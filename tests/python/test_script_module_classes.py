@@ -134,3 +134,29 @@ def test_an_error_in_a_definition():
 
     with pytest.raises(cresset.CompileError, match="undefined value nothing"):
         C()
+
+
+def test_overloads_of_a_class_that_is_defined_again():
+    def first():
+        class Redefined(torch.nn.Module):
+            @torch.jit._overload_method
+            def forward(self, x: int) -> int: ...
+
+            @torch.jit._overload_method
+            def forward(self, x: torch.Tensor) -> torch.Tensor: ...  # noqa: F811
+
+            def forward(self, x):  # noqa: F811
+                return x + 5
+
+        return Redefined()
+
+    def second():
+        class Redefined(torch.nn.Module):
+            def forward(self, x):
+                return x + 15
+
+        return Redefined()
+
+    assert cresset.script(first())(1) == 6
+    with pytest.raises(RuntimeError, match="Overloads are not useable when a module is redeclared"):
+        cresset.script(second())
