@@ -22,6 +22,10 @@ TypePtr findKind(const TypePtr& hint, c10::TypeKind kind) {
   return nullptr;
 }
 
+std::string mismatchedElements(const c10::Type& list) {
+  return "List type annotation `" + list.repr_str() + "` did not match the types of the given list elements";
+}
+
 /// All of them, if there are several: then what is written has to choose. Else none.
 std::vector<TypePtr> choicesOf(const TypePtr& hint, c10::TypeKind kind) {
   std::vector<TypePtr> found;
@@ -160,8 +164,7 @@ Value* FunctionEmitter::emitList(const SequenceLiteral& expr, const TypePtr& hin
     if (!unified || (wanted && !unified->isSubtypeOf(*wanted))) {
       if (wanted) {
         throw UserError(
-            "List type annotation `" + findKind(hint, c10::TypeKind::ListType)->repr_str() +
-                "` did not match the types of the given list elements" +
+            mismatchedElements(*findKind(hint, c10::TypeKind::ListType)) +
                 (unified ? ", which were unified to " + unified->repr_str() : std::string()),
             expr.range());
       }
@@ -409,11 +412,18 @@ void FunctionEmitter::append(const SourceRange& range, Value* list, Value* eleme
 }
 
 Value* FunctionEmitter::emitListComp(const ListComp& expr, const TypePtr& hint) {
-  TypePtr element_type = elementHint(hint);
+  const TypePtr annotated = elementHint(hint);
+  TypePtr element_type = annotated;
   const SugaredValuePtr iterable = emitSugared(expr.loops()[0].iter());
   Value* list = makeList(expr.range(), {}, element_type ? element_type : TypePtr(c10::TensorType::get()));
   emitLoops(expr.loops(), 0, iterable, [&] {
     Value* element = emitExpr(expr.element(), element_type);
+    if (annotated && !element->type()->isSubtypeOf(*annotated)) {
+      throw UserError(
+          mismatchedElements(*c10::ListType::create(annotated)) + ", of which one is of type " +
+              element->type()->repr_str(),
+          expr.element().range());
+    }
     if (!element_type) {
       element_type = element->type();
       list->setType(c10::ListType::create(element_type));
