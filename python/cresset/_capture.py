@@ -59,6 +59,8 @@ class Options:
         self.backend, self.fullgraph, self.dynamic, self.cache_limit = backend, fullgraph, dynamic, cache_limit
         self.is_simple = backend is None and not fullgraph
         self.failures = {}  # exceptions that calls are to raise, by thread
+        self.may_branch_on_tensors = self.is_simple and dynamic is not False
+        self.branches = {}  # (identity of a code object, position): (weak reference to it, truth of a tensor, codes of plans)
 
     def __call__(self, code, position, view):
         if any(code is known for known in MODULE_CODES.values()):
@@ -77,6 +79,21 @@ class Options:
 
     def note(self, code, position, reason):
         _notes.setdefault(_know(code), {})[position] = reason
+
+    def varies(self, code, position, truth, code_of_plan):
+        """Whether recordings have seen the truth of a tensor there go both ways. Plans that rest on it are forgotten then."""
+        known, before, codes = self.branches.get((id(code), position), (None, truth, {}))
+        if known is None or known() is not code:
+            before, codes = truth, {}
+        if before is not None and before is not truth:
+            before = None
+            for reference in codes.values():
+                if reference() is not None:
+                    _frames.forget_plans(reference(), self)
+            codes = {}
+        codes[id(code_of_plan)] = weakref.ref(code_of_plan)
+        self.branches[id(code), position] = (weakref.ref(code), before, codes)
+        return before is None
 
     def failed(self, error):
         self.failures[threading.get_ident()] = error

@@ -46,7 +46,7 @@ def is_wanted(node, values):
     result = values.get(node.register)
     if node.function is torch.Tensor.add_ and node.effect:
         return False  # a graph that writes to what it was given knows less of it
-    if is_of_numbers(node.function):
+    if is_of_numbers(node.function) or node.function is torch.tensor:
         return False  # the language computes on where Python raises
     if result is None or type(result.object) not in _kinds_of_results(node):
         return False

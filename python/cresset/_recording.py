@@ -9,6 +9,7 @@ their result (`_rows.py`).
 """
 
 import dis
+import functools
 import inspect
 import operator
 import sys
@@ -34,6 +35,7 @@ from ._recording_values import (
     OPAQUE,
     PLAIN,
     RETURNS,
+    STATIC_CLASS,
     TENSORS,
     TEXT,
     Cell,
@@ -44,16 +46,31 @@ from ._recording_values import (
     NamedTuple,
     NewFunction,
     NewObject,
+    NewSet,
     NoRow,
     Prologue,
+    Raised,
     RealCell,
+    Token,
     Transient,
     Value,
     has_finalizer,
     has_own_operators,
     is_object,
 )
-from ._segments import NUM_BINARY, OF_PLACES, NotAGraph, Segment, function_of, reads_of
+from ._segments import BY_CLASS, NUM_BINARY, OF_PLACES, NotAGraph, Segment, function_of, reads_of
+
+
+@functools.lru_cache(256)
+def handlers_of(code):
+    return dis.Bytecode(code).exception_entries
+
+
+def handler_at(code, position):
+    """Where an exception goes on that leaves an instruction; None if out of the frame."""
+    found = (entry for entry in handlers_of(code) if entry.start <= position < entry.end)
+    return next(found, None) if code.co_exceptiontable else None
+
 
 EQ, NE = 2, 3  # as CPython numbers comparisons
 IS_EQUAL = (EQ, NE)
@@ -88,6 +105,10 @@ class Recorder(Objects, Containers, Calls):
         self.effects = {}  # register of a call's result -> registers of what it writes to besides; of random numbers none
         self.written = {}  # register of a call's result -> register of the tensor that it writes to and returns
         self.grad_modes = []  # of the `with` statements that are open
+        self.own_dicts = []  # Keywords that have a source
+        self.context = []  # [register, variable, Value] of variables of the context that are set, and not reset yet
+        self.raised = None  # the class of the exception that the instruction raises
+        self.num_raising = 0  # the frames that it leaves before one takes it
         self.names = {}  # variables that registers were stored to
         self.places = {}  # code and position of the instruction that each register was made for
         self.here = (code, position)
@@ -181,7 +202,9 @@ class Recorder(Objects, Containers, Calls):
         if not is_object(value):
             raise NoRow("there is no object here")
         if value.register is None:
-            if isinstance(value, Keywords):
+            if isinstance(value, Keywords) and value.source is not None:
+                value.register = value.source
+            elif isinstance(value, Keywords):
                 inputs = [self.register(item) for item in value.items.values()]
                 value.register = self.emit("Dict", object=tuple(value.items), inputs=inputs)
             elif isinstance(value, Fresh):
@@ -237,11 +260,26 @@ class Recorder(Objects, Containers, Calls):
             value.fixed = True
         elif type(object) in (dict, list, tuple):
             self.sized(value)
+        elif self.is_tensor(value):
+            return self.truth_of(value)
         elif issubclass(type(object), (torch.Tensor, type)) or not self.is_always_true(object):
             raise NoRow(f"the truth of a {type(object).__name__}")
         else:
             self.versioned(value)
         return bool(object)
+
+    def truth_of(self, value):
+        """The truth of a tensor, checked: a branch on it that goes both ways ends plans."""
+        self.typed(value)
+        if value.object.numel() != 1 or value.object.is_meta or not self.options.may_branch_on_tensors:
+            raise NoRow("the truth of a Tensor")
+        found = bool(value.object)
+        if self.options.varies(*self.here, found, self.frames[0].code):
+            raise NoRow("the truth of a Tensor, which varies")
+        register = self.emit("Call", self.register(self.constant(bool)), inputs=[self.register(value)])
+        self.see(register, found)
+        self.check("CheckIs", register, object=found)
+        return found
 
     @staticmethod
     def is_always_true(object):
@@ -260,6 +298,7 @@ class Recorder(Objects, Containers, Calls):
         name = dis.opname[opcode]
         row = getattr(self, name, None)
         self.here = (frame.code, view.position)
+        frame.position = view.position
         try:
             if row is None:
                 raise NoRow(f"the instruction {name}")
@@ -290,11 +329,15 @@ class Recorder(Objects, Containers, Calls):
 
     def after(self, view, opcode, next):
         pending, self.pending = self.pending, None
+        if self.raised is not None and self.num_raising > 0:
+            raise NoRow("an exception that was not raised")
         if pending is None:
             return None
         if type(pending) is NewObject:
             pending.object = view.slot(view.num_variables + view.depth - 1)
         if isinstance(pending, (Value, Transient)):
+            if type(pending) is Value and pending.register is None and type(pending.object) is str:
+                pending.object = self.made_text(pending.object, view)
             self.frames[-1].stack.append(pending)
             return None
         result = view.slot(view.num_variables + view.depth - 1)
@@ -313,8 +356,88 @@ class Recorder(Objects, Containers, Calls):
         return None
 
     @staticmethod
+    def made_text(text, view):
+        """The text that this run has made, which a row made, too."""
+        found = view.slot(view.num_variables + view.depth - 1)
+        return found if type(found) is str and found == text else text
+
+    @staticmethod
     def is_of_tensors(result):
         return isinstance(result, (tuple, list)) and all(type(item) in TENSORS for item in result)
+
+    def raising(self, kind):
+        """Of an exception that leaves an instruction of a callee: True if it leaves the frame, Ellipsis if a handler of
+        the frame takes it, None if it is not the one that a row knows of."""
+        if kind is not self.raised:
+            return None
+        self.num_raising -= 1
+        if self.num_raising >= self.is_handled:
+            return True
+        self.raised = None
+        return Ellipsis
+
+    def raises(self, kind, reason):
+        """The instruction raises an exception, which a handler of a callee's takes, or a `getattr` that has a default."""
+        if kind.__flags__ & STATIC_CLASS or not issubclass(kind, Exception) or issubclass(kind, StopIteration):
+            raise NoRow(reason)
+        for place in range(len(self.frames) - 1, 0, -1):
+            frame = self.frames[place]
+            handler = handler_at(frame.code, frame.position)
+            if handler is not None:
+                break
+            if frame.missing is not None and issubclass(kind, AttributeError):
+                self.raised, self.num_raising, self.is_handled = kind, len(self.frames) - place, 0
+                self.pending = frame.missing
+                self.leave_frames(place)
+                return
+        else:
+            raise NoRow(reason)
+        self.raised, self.num_raising, self.is_handled = kind, len(self.frames) - place, 1
+        self.leave_frames(place + 1)
+        del frame.stack[handler.depth :]
+        frame.keywords = None
+        frame.stack += [self.constant(frame.position)] if handler.lasti else []
+        frame.stack.append(Raised(kind))
+
+    def leave_frames(self, place):
+        for frame in self.frames[place:]:
+            if frame.generator is not None:
+                frame.generator.has_ended = True
+        del self.frames[place:]
+
+    def RAISE_VARARGS(self, view, frame, argument):
+        value = frame.stack.pop() if argument == 1 else NULL
+        if isinstance(value, Raised):
+            self.raises(value.kind, "an exception")
+        elif type(value) is Value and isinstance(value.object, type) and issubclass(value.object, Exception):
+            self.identical(value)
+            self.raises(value.object, "an exception")
+        else:
+            raise NoRow("an exception")
+
+    def PUSH_EXC_INFO(self, view, frame, argument):
+        frame.stack.insert(len(frame.stack) - 1, Transient())  # what was handled before
+
+    def CHECK_EXC_MATCH(self, view, frame, argument):
+        kinds, raised = self.classes_of_handler(frame.stack.pop()), frame.stack[-1]
+        if not isinstance(raised, Raised):
+            raise NoRow("an exception")
+        frame.stack.append(self.constant(issubclass(raised.kind, kinds)))
+
+    def classes_of_handler(self, value):
+        if type(value) is Fresh:
+            return tuple(self.classes_of_handler(item) for item in value.items)
+        if (
+            type(value) is not Value
+            or not isinstance(value.object, type)
+            or not issubclass(value.object, BaseException)
+        ):
+            raise NoRow("a handler of other than classes of exceptions")
+        self.identical(value)
+        return value.object
+
+    def POP_EXCEPT(self, view, frame, argument):
+        frame.stack.pop()
 
     def leaving(self, view, opcode, argument):
         if not self.has_returned:
@@ -341,6 +464,8 @@ class Recorder(Objects, Containers, Calls):
         """Whether a plan can end here: there are objects in the stack and, if the frame goes on, in the variables."""
         shared = (cell.value for cell in frame.cells.values())
         values = frame.stack if returns else (*frame.stack, *frame.variables.values(), *shared)
+        if self.context:
+            return False
         return frame.keywords is None and all(value is NULL or is_object(value) for value in values)
 
     def take_checkpoint(self, position, frame):
@@ -379,8 +504,10 @@ class Recorder(Objects, Containers, Calls):
             for (register, key, _), value in last.items():
                 read = self.checked.get(("item", register, key))
                 known = read.register if key is not None and read is not None and read.register in made else -1
-                stores.append((register, key, self.register(value), known))
-            used = [*outputs, *((None, each) for register, _, *more in stores for each in (register, *more))]
+                is_new = isinstance(self.values.get(register), NewObject)
+                stores.append((register, key, self.register(value), known, is_new))
+            stores += self.refills()
+            used = [*outputs, *((None, each) for register, _, *more in stores for each in (register, *more[:2]))]
             checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
             checks += [("CheckOwnCell", -1, -1 - place, -1, None, ()) for place in variables if place < 0]
             steps, info = self.with_graph(checks + self.without_unused(self.steps, used), used, num_calls)
@@ -391,6 +518,15 @@ class Recorder(Objects, Containers, Calls):
         return _frames.new_plan(
             self.start, end, self.num_registers, len(stack), self.with_last_uses(steps, used), outputs, stores, info
         )
+
+    def refills(self):
+        """The dicts of keyword arguments that have changed, as stores."""
+        read = {step[1] for step in self.steps}
+        for made in self.own_dicts:
+            if made.source in read and made.has_changed() and not (self.at_end and made.register is None):
+                inputs = [self.register(item) for item in made.items.values()]
+                elements = self.emit("Dict", object=tuple(made.items), inputs=inputs)
+                yield made.source, Ellipsis, elements, -1, False
 
     def with_graph(self, steps, outputs, num_calls):
         """The steps with one call of a graph for what is computed of tensors, where there is a backend; and its size."""
@@ -521,7 +657,8 @@ class Recorder(Objects, Containers, Calls):
             # Not a change: the variable keeps what it has.
             value = self.checked.get(("slot", index))
             if value is None:
-                value = self.checked[("slot", index)] = self.slot(view, index)
+                value = self.own_keywords(view, index) or self.slot(view, index)
+                self.checked[("slot", index)] = value
             if value is NULL:
                 raise NoRow("a variable without a value")
             return value
@@ -556,7 +693,11 @@ class Recorder(Objects, Containers, Calls):
 
     def STORE_FAST(self, view, frame, argument):
         value = frame.stack[-1] = self.as_object(frame.stack[-1])
-        if value is not NULL and not is_object(value) and not isinstance(value, (Generator, NewFunction)):
+        if (
+            value is not NULL
+            and not is_object(value)
+            and not isinstance(value, (Generator, NewFunction, NewSet, Token))
+        ):
             raise NoRow("an iterator in a variable")
         self.frees(
             frame.variables.get(argument, self.checked.get(("slot", argument)) if frame.function is None else NULL)
@@ -590,6 +731,20 @@ class Recorder(Objects, Containers, Calls):
 
     def free_variable(self, view, frame, argument):
         return self.cell(view, frame, argument).read(self)
+
+    def own_keywords(self, view, index):
+        """The keyword arguments of the plan's own frame, of which nothing else has the dict; None if it is another variable."""
+        code = self.frames[0].code
+        place = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
+        if not code.co_flags & inspect.CO_VARKEYWORDS or index != place or not view.owns_dict(index):
+            return None
+        if len(view.slot(index)) > 32:
+            return None
+        self.check("CheckOwnDict", index)
+        value = self.slot(view, index)
+        made = Keywords(self.keywords_of(value), value.register)
+        self.own_dicts.append(made)
+        return made
 
     def cell(self, view, frame, argument):
         """The cell of a variable that functions share."""
@@ -828,7 +983,8 @@ class Recorder(Objects, Containers, Calls):
 
     def IS_OP(self, view, frame, argument):
         right, left = frame.stack.pop(), frame.stack.pop()
-        if isinstance(right, Value) and right.fixed and right.object is None and is_object(left):
+        is_known = is_object(left) or isinstance(left, (NewFunction, NewSet, Token))
+        if isinstance(right, Value) and right.fixed and right.object is None and is_known:
             frame.stack.append(self.constant(self.is_none(left) != bool(argument)))
             return
         if isinstance(left, Value) and (left is right or left.register == right.register is not None):
@@ -871,7 +1027,7 @@ class Recorder(Objects, Containers, Calls):
         elif (
             issubclass(type(container.object), tuple(CONTAINERS))
             and isinstance(index, Value)
-            and type(index.object) in (int, str)
+            and type(index.object) in (int, str, slice)
         ):
             self.member(container, index)
         elif type(container.object) is torch.Size and (self.is_number(index) or self.is_slice(index)):
@@ -970,6 +1126,10 @@ class Recorder(Objects, Containers, Calls):
             raise NoRow("an index that is none")
         elif type(value.object) in (int, bool, type(None), type(Ellipsis), slice) or self.is_tensor(value):
             self.typed(value)
+        elif (
+            type(value.object) is tuple and value.fixed and all(type(item) in (int, *BY_CLASS) for item in value.object)
+        ):
+            pass  # constants
         else:
             raise NoRow(f"an index of class {type(value.object).__name__}")
         return self.register(value)
@@ -988,6 +1148,7 @@ class Recorder(Objects, Containers, Calls):
             if not is_object(value) or self.holds(value, container):
                 raise NoRow("an iterator in a dict")
             self.changes(container)
+            self.frees(container.items.get(key))
             container.items[key] = value
             return
         if type(container) is Fresh and container.kind is list and self.is_number(index):
@@ -996,6 +1157,11 @@ class Recorder(Objects, Containers, Calls):
         if isinstance(container, Value) and not isinstance(container, Fresh) and type(container.object) is dict:
             self.typed(container)
             self.store_item(self.register(container), container.object, self.key(index), value)
+            return
+        function = self.special_method(container, "__setitem__")
+        if function is not None:
+            self.call_inline(function, [container, index, value], ())
+            self.entering.drops = True
             return
         self.writes(container, "an assignment to an element")
         if not self.is_tensor(value) and not self.is_number(value):
@@ -1020,6 +1186,11 @@ class Recorder(Objects, Containers, Calls):
     def DELETE_SUBSCR(self, view, frame, argument):
         container, index = frame.stack[-2:]
         del frame.stack[-2:]
+        function = self.special_method(container, "__delitem__")
+        if function is not None:
+            self.call_inline(function, [container, index], ())
+            self.entering.drops = True
+            return
         if not isinstance(container, Keywords):
             raise NoRow("an element that is deleted")
         key = self.key(index, (str, int))
@@ -1030,7 +1201,7 @@ class Recorder(Objects, Containers, Calls):
 
     def changes(self, made):
         """Before a change of a dict that the plan makes, and has not made yet."""
-        if made.register is not None:
+        if made.register is not None and made.source is None:
             raise NoRow("a dict that is changed")
         if self.has_views:
             raise NoRow("a dict that is changed while it may be iterated over")
@@ -1101,12 +1272,22 @@ class Recorder(Objects, Containers, Calls):
         """The text that a function makes of numbers, texts and the like; none is made if nothing uses it."""
         if function not in (format, JOIN) and len(values) > 1:
             raise NoRow("a text that is converted and formatted")
+        if function in (format, str) and len(values) == 1 and self.is_pinned_text(values[0]):
+            self.pending = values[0]  # the same object
+            return
+        if function is JOIN and all(map(self.is_pinned_text, values[0].items)):
+            self.pending = self.constant(JOIN([value.object for value in values[0].items]))
+            return
         for value in values:
             self.argument(value)
             if self.is_tensor(value):
                 raise NoRow("the text of a tensor")
         inputs = [self.register(value) for value in values]
         self.pending = self.emit("Call", self.register(self.constant(function)), inputs=inputs)
+
+    @staticmethod
+    def is_pinned_text(value):
+        return type(value) is Value and type(value.object) is str and value.fixed
 
     def jump_if(self, view, frame, argument):
         self.pin(frame.stack.pop())
@@ -1124,7 +1305,7 @@ class Recorder(Objects, Containers, Calls):
 
     def is_none(self, value):
         """Whether the value is None, checked."""
-        if isinstance(value, Keywords):
+        if isinstance(value, (Keywords, NewFunction, NewSet, Token)):
             return False
         if value is NULL or isinstance(value, Transient):
             raise NoRow("there is no object here")

@@ -1,5 +1,7 @@
 """Rows of frame capture for calls. Part of `_recording.py`."""
 
+import abc
+import contextvars
 import inspect
 import sys
 import types
@@ -19,6 +21,8 @@ from ._recording_values import (
     MAX_DEPTH,
     MAX_RECURSION,
     MAX_STEPS,
+    METHODS_OF_DICTS,
+    METHODS_OF_LISTS,
     MODULE_CALL,
     MODULE_CODES,
     MODULE_HOOKS,
@@ -27,6 +31,7 @@ from ._recording_values import (
     OBJECT_GETATTRIBUTE,
     OBJECT_INIT,
     OBJECT_SETATTR,
+    OF_CONTEXT,
     OPAQUE,
     PLAIN,
     SEQUENCES,
@@ -48,13 +53,17 @@ from ._recording_values import (
     NamedTuple,
     NewFunction,
     NewObject,
+    NewSet,
     NoRow,
     Pairs,
+    Raised,
     Range,
     Super,
+    Token,
     Transient,
     Value,
     View,
+    ViewIterator,
     graph_break,
     is_object,
     is_of_objects,
@@ -76,6 +85,20 @@ from ._rows import (
     refused_arguments,
     was_added,
 )
+
+
+def is_of_exceptions(object):
+    """Whether it is a class of exceptions of Python's own."""
+    return isinstance(object, type) and issubclass(object, Exception) and not object.__flags__ & STATIC_CLASS
+
+
+def has_own_new(object):
+    """Whether it is a class of the program's with a __new__ in Python."""
+    return type(object) is type and type(object.__new__) is types.FunctionType
+
+
+INSTANCECHECK = abc.ABCMeta.__instancecheck__
+INSTANCECHECK_CODE = getattr(INSTANCECHECK, "__code__", None)
 
 
 class Calls:
@@ -156,6 +179,22 @@ class Calls:
             self.call_tuple_new(callee, arguments, names)
         elif is_of_objects(callee.object):
             self.call_class(callee, arguments, names)
+        elif is_of_exceptions(callee.object):
+            self.call_exception(callee, arguments, names)
+        elif has_own_new(callee.object):
+            self.call_new(callee, arguments, names)
+        elif (
+            type(callee.object) in DESCRIPTORS and callee.object in METHODS_OF_DICTS and self.is_derived_dict(arguments)
+        ):
+            self.identical(callee)
+            self.call_of_dict(METHODS_OF_DICTS[callee.object], arguments, names)
+        elif type(callee.object) is types.MethodDescriptorType and callee.object in METHODS_OF_LISTS:
+            self.identical(callee)
+            self.call_of_list(METHODS_OF_LISTS[callee.object], arguments, names)
+        elif any(callee.object is method for method in OF_CONTEXT.values()):
+            self.call_of_context(callee, arguments, names)
+        elif callee.object is str:
+            self.call_str(callee, arguments, names)
         elif any(callee.object is method for method in (*DICT_METHODS.values(), *VIEWS_OF_ORDERED)):
             self.identical(callee)
             self.call_keywords(callee, arguments, names)
@@ -169,7 +208,7 @@ class Calls:
             self.call_over(callee, arguments, names)
         elif type(callee.object) is types.MethodType:
             self.call_method(view, frame, callee, arguments, names)
-        elif type(callee.object) is types.MethodDescriptorType and callee.object.__objclass__ is str:
+        elif type(callee.object) is types.MethodDescriptorType and callee.object.__objclass__ in (str, tuple):
             self.call_of_text(callee, arguments, names)
         elif type(callee.object) is weakref.ref:
             self.call_reference(callee, arguments, names)
@@ -182,7 +221,7 @@ class Calls:
         elif callee.object is getattr:
             self.call_getattr(frame, callee, arguments, names)
         elif callee.object is hasattr:
-            self.call_hasattr(callee, arguments, names)
+            self.call_hasattr(frame, callee, arguments, names)
         elif callee.object is type:
             self.call_type(callee, arguments, names)
         elif callee.object is isinstance:
@@ -269,10 +308,15 @@ class Calls:
 
     def BEFORE_WITH(self, view, frame, argument):
         manager = frame.stack.pop()
-        if not isinstance(manager, GradMode):
+        if isinstance(manager, GradMode):
+            self.grad_modes.append(manager.is_enabled)
+            frame.stack += [EndOfGradMode(), self.constant(None)]
+            return
+        enter, leave = (self.special_method(manager, name) for name in ("__enter__", "__exit__"))
+        if enter is None or leave is None:
             raise NoRow("a with statement")
-        self.grad_modes.append(manager.is_enabled)
-        frame.stack += [EndOfGradMode(), self.constant(None)]
+        frame.stack.append(BoundMethod(leave, manager))
+        self.call_inline(enter, [manager], ())
 
     def call_super(self, view, frame, callee, arguments, names):
         code = frame.code
@@ -303,7 +347,8 @@ class Calls:
         self.versioned(owner)
         classes = type(owner.object).__mro__
         found = next((c.__dict__[name] for c in classes[classes.index(kind.object) + 1 :] if name in c.__dict__), None)
-        if (found is OBJECT_GETATTRIBUTE or found is OBJECT_SETATTR) and as_method:
+        is_method = found is OBJECT_GETATTRIBUTE or found is OBJECT_SETATTR
+        if (is_method or (type(found) in DESCRIPTORS and found in METHODS_OF_DICTS)) and as_method:
             self.push_method(frame, self.constant(found), owner)
             return
         if type(found) is not types.FunctionType:
@@ -494,11 +539,12 @@ class Calls:
             self.call_function(self.member_of_class(callee, "__new__"), [callee, *arguments], names)
             return
         try:
-            example = object.__new__(kind)
+            example = kind.__new__(kind)  # object's or dict's
         except TypeError as error:
             _frames.raise_of_handler(error)
             raise NoRow(f"an object of {kind.__name__}, which is abstract") from None
-        made = NewObject(self.emit("NewObject", self.register(callee)), example)
+        made = NewObject(self.emit("NewObject", self.register(callee)), example, callee)
+        self.values[made.register] = made
         init = self.class_attribute(made, "__init__", plainly=True)
         if type(init) is types.FunctionType:
             register = self.emit("ClassItem", made.register, object="__init__")
@@ -508,6 +554,27 @@ class Calls:
             self.pending = made
         else:
             raise NoRow(f"a call of {kind.__qualname__}")
+
+    def call_exception(self, callee, arguments, names):
+        """An exception, which is raised."""
+        self.identical(callee)
+        if names or any(type(value) is not Value or type(value.object) not in PLAIN for value in arguments):
+            raise NoRow(f"a call of {callee.object.__name__} with other arguments")
+        self.pending = Raised(callee.object)
+
+    def call_new(self, callee, arguments, names):
+        """A class that has a __new__ in Python, which raises."""
+        self.identical(callee)
+        self.member_version(callee)
+        found = next(base.__dict__["__new__"] for base in callee.object.__mro__ if "__new__" in base.__dict__)
+        register = self.emit("ClassMember", self.register(callee), object="__new__")
+        if type(found) is staticmethod:
+            register, found = self.emit("GetAttr", register, object="__func__"), found.__func__
+        if type(found) is not types.FunctionType:
+            raise NoRow(f"a call of {callee.object.__qualname__}")
+        self.see(register, found)
+        self.call_inline(Value(register, found), [callee, *arguments], names)
+        self.entering.only_raises = True
 
     def call_getattr(self, frame, callee, arguments, names):
         if len(arguments) not in (2, 3) or names or not isinstance(arguments[1], Value):
@@ -522,22 +589,38 @@ class Calls:
             return
         frame.stack.append(owner)
         self.load_attribute(frame, name.object, False)
+        if self.entering is not None and len(arguments) == 3 and self.is_looked_up_by_own_code(owner):
+            self.entering.missing = arguments[2]
         if self.pending is None and self.entering is None:
             self.pending = frame.stack.pop()
+
+    @staticmethod
+    def is_looked_up_by_own_code(owner):
+        """Whether a __getattribute__ in Python alone says what attributes an object has."""
+        kind = type(getattr(owner, "object", None))
+        has_getattr = any("__getattr__" in base.__dict__ for base in kind.__mro__)
+        return type(kind.__getattribute__) is types.FunctionType and not has_getattr
 
     def object_and_name(self, what, arguments, names):
         """The two arguments: an object that is no tensor, class or module of Python's, and a name."""
         if len(arguments) != 2 or names or not isinstance(arguments[0], Value) or isinstance(arguments[0], Fresh):
             raise NoRow(f"a call of {what} with other arguments")
         owner = arguments[0]
-        if self.is_tensor(owner) or issubclass(type(owner.object), (type, types.ModuleType)):
+        is_tensor = self.is_tensor(owner) and what != "hasattr"
+        if is_tensor or issubclass(type(owner.object), (type, types.ModuleType)):
             raise NoRow(f"a call of {what} with a {type(owner.object).__name__}")
         return owner, self.key(arguments[1])
 
-    def call_hasattr(self, callee, arguments, names):
+    def call_hasattr(self, frame, callee, arguments, names):
         """A hasattr that runs no code of the program."""
         self.identical(callee)
         owner, name = self.object_and_name("hasattr", arguments, names)
+        if self.is_looked_up_by_own_code(owner):
+            frame.stack.append(owner)
+            self.load_attribute(frame, name, False)
+            self.entering.finish = lambda result: self.constant(True)
+            self.entering.missing = self.constant(False)
+            return
         if self.is_missing_attribute(owner, name):
             self.pending = self.constant(False)
             return
@@ -566,6 +649,18 @@ class Calls:
         self.class_attribute(owner, name)
         return self.has_member(owner, name, members) is None
 
+    def is_missing_of_object(self, owner, name):
+        """Whether object.__getattribute__ finds no such attribute, and nothing else does; checked."""
+        kind = type(owner.object)
+        members = self.names_of(owner.object)
+        if not self.is_looked_up_by_own_code(owner) or any(name in base.__dict__ for base in kind.__mro__):
+            return False
+        if type(members) is not dict or name in members:
+            return False
+        self.class_attribute(owner, name, plainly=True)
+        self.lacks(owner, name)
+        return True
+
     def has_member(self, owner, name, names):
         """True if a module has a parameter, buffer or submodule of this name; None if the object has no such attribute."""
         if self.class_attribute(owner, "__getattr__") is None:
@@ -584,6 +679,9 @@ class Calls:
     def call_getattribute(self, frame, arguments, names):
         """What a class's own __getattribute__ calls for the attributes that there are."""
         owner, name = self.object_and_name("object.__getattribute__", arguments, names)
+        if self.is_missing_of_object(owner, name):
+            self.raises(AttributeError, "an attribute that is missing")
+            return
         self.instance_attribute(frame, owner, name, False, plainly=True)
         if self.pending is None and self.entering is None:
             self.pending = frame.stack.pop()
@@ -591,7 +689,9 @@ class Calls:
     def class_of(self, value):
         """The class of an object that is there when the plan begins, which a plan does not keep alive."""
         kind = type(value.object)
-        if isinstance(value, (Fresh, NewObject)) or self.is_tensor(value):
+        if isinstance(value, NewObject):
+            return value.owner
+        if isinstance(value, Fresh) or self.is_tensor(value):
             raise NoRow(f"the class of a {kind.__name__}")
         self.versioned(value)
         register = self.emit("Call", self.register(self.constant(type)), inputs=[self.register(value)])
@@ -634,6 +734,9 @@ class Calls:
         if not isinstance(value, Value):
             raise NoRow("an isinstance of no class")
         meta = type(value.object)
+        if meta is abc.ABCMeta:
+            self.abstract(value)
+            return value.object
         if (
             not issubclass(meta, type)
             or meta.__flags__ & STATIC_CLASS
@@ -642,6 +745,77 @@ class Calls:
             raise NoRow("an isinstance of a class that decides itself")
         self.identical(value)
         return value.object
+
+    def abstract(self, value):
+        """Checks an abstract class, and that no class was made a virtual subclass of one since."""
+        hook = next(
+            base.__dict__["__subclasshook__"] for base in value.object.__mro__ if "__subclasshook__" in base.__dict__
+        )
+        is_plain = hook is object.__dict__["__subclasshook__"] or getattr(hook, "__module__", "") == "collections.abc"
+        if (
+            abc.ABCMeta.__instancecheck__ is not INSTANCECHECK
+            or INSTANCECHECK.__code__ is not INSTANCECHECK_CODE
+            or not is_plain
+        ):
+            raise NoRow("an isinstance of a class that decides itself")
+        self.identical(value)
+        self.versioned(value)
+        self.member_version(value)
+        self.has_code(INSTANCECHECK, INSTANCECHECK_CODE)
+        if ("abstract",) not in self.checked:
+            self.checked["abstract",] = True
+            register = self.emit("Call", self.register(self.constant(abc.get_cache_token)))
+            self.see(register, abc.get_cache_token())
+            self.check("CheckConst", register, object=abc.get_cache_token())
+
+    def call_str(self, callee, arguments, names):
+        """The text of a text, number or class."""
+        if len(arguments) != 1 or names or not is_object(arguments[0]):
+            raise NoRow("a str of other than one object")
+        self.identical(callee)
+        (value,) = arguments
+        kind = type(value.object)
+        if isinstance(value, Value) and issubclass(kind, type):
+            of_class = (kind.__repr__, kind.__str__, kind.__getattribute__)
+            if of_class != (type.__repr__, object.__str__, type.__getattribute__):
+                raise NoRow("the text of a class of a class of its own kind")
+            self.versioned(value)
+            self.member_version(value)
+            register = self.emit("Call", self.register(callee), inputs=[self.register(value)])
+            made = self.values[register] = Value(register, str(value.object))
+            self.pin(self.typed(made))
+            self.pending = made
+            return
+        self.text(str, [value])
+
+    def call_of_context(self, callee, arguments, names):
+        """A variable of the context: what the plan sets, it resets before it ends."""
+        name, owner = callee.object.__name__, arguments[0] if arguments else NULL
+        if not isinstance(owner, Value) or type(owner.object) is not contextvars.ContextVar or names:
+            raise NoRow(f"a call of ContextVar.{name} with other arguments")
+        self.identical(callee)
+        self.typed(owner)
+        register, rest = self.register(owner), arguments[1:]
+        if name == "set" and len(rest) == 1 and is_object(rest[0]):
+            self.context.append([register, owner.object, rest[0]])
+            self.pending = Token(self.context[-1])
+        elif name == "reset" and len(rest) == 1 and isinstance(rest[0], Token) and self.context[-1:] == [rest[0].entry]:
+            if not self.is_same_container(register, *rest[0].entry[:2]):
+                raise NoRow("a token of another variable")
+            self.context.pop()
+            self.pending = self.constant(None)
+        elif name == "get" and not rest:
+            found = [value for *entry, value in self.context if self.is_same_container(register, *entry)]
+            self.pending = found[-1] if found else self.read_by(callee, [owner])
+        else:
+            raise NoRow(f"a call of ContextVar.{name} with other arguments")
+
+    def read_by(self, callee, arguments):
+        """What a function that only reads returns."""
+        result = self.result_of(callee.object, [value.object for value in arguments], ())
+        register = self.emit("Call", self.register(callee), inputs=[self.register(value) for value in arguments])
+        self.see(register, result)
+        return self.values[register]
 
     def call_pairs(self, callee, arguments, names):
         """An enumerate or zip, which a loop unrolls."""
@@ -725,7 +899,6 @@ class Calls:
         """`plainly`: as nn.Module.__call__ does, whatever the class has."""
         if not isinstance(callee, Value) or not issubclass(type(callee.object), torch.nn.Module):
             raise NoRow("a call of nn.Module.__call__ with other arguments")
-        kind = type(callee.object)
         own = self.class_attribute(callee, "__call__")
         if not plainly and own is not MODULE_CALL["__call__"] and type(own) is types.FunctionType:
             register = self.emit("ClassItem", self.register(callee), object="__call__")
@@ -741,7 +914,7 @@ class Calls:
         if self.class_attribute(callee, "_compiled_call_impl") is not None:
             raise NoRow("a module that is compiled by others")
         forward = self.class_attribute(callee, "forward")
-        if type(forward) is not types.FunctionType or kind.__mro__[-2] is not torch.nn.Module:
+        if type(forward) is not types.FunctionType:
             raise NoRow("a module whose forward is no function")
         members = callee.object.__dict__
         for name in ("forward", "_compiled_call_impl", "__call__", "_call_impl", "_wrapped_call_impl"):
@@ -829,9 +1002,9 @@ class Calls:
         for index in range(count, count + code.co_kwonlyargcount):
             if index not in bound:
                 bound[index] = self.keyword_default(function, variables[index])
-        passed = [value for value in bound.values() if not isinstance(value, NewFunction)]
+        passed = [value for value in bound.values() if not isinstance(value, (NewFunction, NewSet, Token))]
         if isinstance(function, NewFunction):  # a comprehension has the iterator of its first loop
-            passed = [value for value in passed if type(value) not in (Iterator, Generator)]
+            passed = [value for value in passed if type(value) not in (Iterator, ViewIterator, Generator)]
         rest = [item for value in passed if isinstance(value, Fresh) for item in value.items]
         if not all(map(is_object, (*passed, *rest, *others.values()))):
             raise NoRow("an iterator as an argument")
@@ -862,7 +1035,7 @@ class Calls:
         if frame.function is None:
             raise NoRow(END)
         self.returned = frame.stack.pop()
-        if not is_object(self.returned) and not isinstance(self.returned, NewFunction):
+        if not is_object(self.returned) and not isinstance(self.returned, (BoundMethod, NewFunction, NewSet, Token)):
             raise NoRow("an iterator as a result")
         self.leave()
 
@@ -873,6 +1046,8 @@ class Calls:
         self.leave()
 
     def leave(self):
+        if self.frames[-1].only_raises:
+            raise NoRow("an object that a __new__ in Python makes")
         frame = self.frames.pop()
         self.pending = self.returned
         if frame.generator is not None:

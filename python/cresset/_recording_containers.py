@@ -1,6 +1,7 @@
 """Rows of frame capture for lists, tuples and dicts, iteration and generators. Part of `_recording.py`."""
 
 import dis
+import inspect
 import itertools
 import sys
 import types
@@ -13,9 +14,11 @@ from ._recording_values import (
     CONTAINERS,
     ITERATIONS,
     MAX_DEPTH,
+    MODULE_INIT,
     NULL,
     PLAIN,
     SEQUENCES,
+    SUSPENDS,
     Cell,
     Closure,
     FrameShadow,
@@ -23,7 +26,10 @@ from ._recording_values import (
     Generator,
     Iterator,
     Keywords,
+    Modules,
     NewFunction,
+    NewObject,
+    NewSet,
     NoRow,
     Pairs,
     Range,
@@ -90,6 +96,38 @@ class Containers:
             raise NoRow("a list that is made longer")
         # A list of its own: what the plan may end with keeps its elements.
         frame.stack[-place] = Fresh(list, [*made.items, *items])
+
+    def BUILD_SET(self, view, frame, argument):
+        items = frame.stack[len(frame.stack) - argument :]
+        del frame.stack[len(frame.stack) - argument :]
+        for item in items:
+            self.constant_of_set(item)
+        frame.stack.append(NewSet(items))
+
+    def SET_ADD(self, view, frame, argument):
+        item = frame.stack.pop()
+        made = frame.stack[-argument]
+        if not isinstance(made, NewSet):
+            raise NoRow("a set that is changed")
+        self.constant_of_set(item)
+        frame.stack[-argument] = NewSet([*made.items, item])
+
+    def SET_UPDATE(self, view, frame, argument):
+        more = frame.stack.pop()
+        made = frame.stack[-argument]
+        if not isinstance(made, NewSet) or not isinstance(more, Value) or type(more.object) is not frozenset:
+            raise NoRow("a set that is changed")
+        frame.stack[-argument] = NewSet([*made.items, *map(self.constant, more.object)])
+
+    def constant_of_set(self, value):
+        """Checks an element of a set that the plan needs for searches only."""
+        if (
+            not isinstance(value, Value)
+            or isinstance(value, Fresh)
+            or type(value.object) not in (int, bool, str, type(None))
+        ):
+            raise NoRow("a set of other than constants")
+        self.known(value)
 
     def LIST_TO_TUPLE(self, view, frame, argument):
         made = frame.stack.pop()
@@ -179,14 +217,16 @@ class Containers:
         """Whether a container of constants or names has a constant, checked."""
         if isinstance(container, Keywords):
             return self.key(value, (str, int)) in container.items
-        if not isinstance(container, Value) or not isinstance(value, Value) or isinstance(value, Fresh):
+        if isinstance(container, Value) and type(container.object) in (set, frozenset) and not container.fixed:
+            return self.is_in_set(container, value)
+        if not isinstance(container, (Value, NewSet)) or not isinstance(value, Value) or isinstance(value, Fresh):
             raise NoRow("a search in a container")
         if self.has_plain_equality(value) and type(value.object) not in PLAIN and isinstance(container, Fresh):
             return self.contains_object(container, value)
         if type(value.object) not in (int, bool, str, type(None), *COMPARED):
             raise NoRow(f"a search for a {type(value.object).__name__}")
         self.known(value)
-        if isinstance(container, Fresh):
+        if isinstance(container, (Fresh, NewSet)):
             items = container.items
         elif container.fixed and type(container.object) in (tuple, frozenset):
             items = [self.constant(item) for item in container.object]
@@ -215,6 +255,152 @@ class Containers:
                 raise NoRow("a search in a container")
             self.known(item)
         return any(item.object is value.object or item.object == value.object for item in items)
+
+    def is_in_set(self, container, value):
+        """Whether a set that is there has an element, which compares without code of the program's; checked."""
+        elements = container.object
+        if not isinstance(value, Value) or isinstance(value, Fresh) or len(elements) > 4096:
+            raise NoRow("a search in a set")
+        for kind in {type(value.object), *map(type, elements)}:
+            names = {
+                name: next(b.__dict__[name] for b in kind.__mro__ if name in b.__dict__)
+                for name in ("__eq__", "__hash__")
+            }
+            if not any(
+                names == {name: base.__dict__.get(name) for name in names} for base in (object, str, int, type(None))
+            ):
+                raise NoRow("a search in a set of objects that compare by code of their own")
+        self.typed(container)
+        if type(value.object) in PLAIN or issubclass(type(value.object), type):
+            self.typed(value)
+        else:
+            self.versioned(value)
+        found = value.object in elements
+        inputs = [self.register(container), self.register(value)]
+        register = self.emit("Call", self.register(self.constant(type(elements).__contains__)), inputs=inputs)
+        self.see(register, found)
+        self.check("CheckIs", register, object=found)
+        return found
+
+    @staticmethod
+    def is_derived_dict(arguments):
+        """Whether a method is called of an object of a class derived from dict."""
+        owner = arguments[0] if arguments else NULL
+        kind = type(owner.object) if type(owner) in (Value, NewObject) else type(None)
+        return issubclass(kind, dict) and kind not in (dict, OrderedDict)
+
+    def call_of_dict(self, name, arguments, names):
+        """A method of dict's or OrderedDict's own of an object of a class derived from these."""
+        owner, *rest = arguments
+        if names or len(rest) > {"__setitem__": 2, "get": 2, "items": 0, "keys": 0, "values": 0, "__len__": 0}.get(
+            name, 1
+        ):
+            raise NoRow(f"a call of dict.{name} with other arguments")
+        if isinstance(owner, NewObject):
+            self.call_of_new_dict(name, owner, rest)
+            return
+        if name not in ("__contains__", "__getitem__", "get") or not rest:
+            raise NoRow(f"a call of {type(owner.object).__name__}.{name}")
+        self.versioned(owner)
+        key = rest[0]
+        if not isinstance(key, Value) or isinstance(key, Fresh) or type(key.object) not in (str, int):
+            raise NoRow("a dict of other than names")
+        self.typed(key)
+        found = dict.__contains__(owner.object, key.object)
+        inputs = [self.register(owner), self.register(key)]
+        register = self.emit("Call", self.register(self.constant(dict.__contains__)), inputs=inputs)
+        self.see(register, found)
+        self.check("CheckIs", register, object=found)
+        if name == "__contains__":
+            self.pending = self.constant(found)
+        elif found:
+            self.pending = self.read_by(self.constant(dict.get), [owner, key])
+        elif name == "get":
+            self.pending = rest[1] if len(rest) == 2 else self.constant(None)
+        else:
+            raise NoRow("a key that is not there")
+
+    def call_of_new_dict(self, name, made, rest):
+        items = made.items
+        if name in ("items", "keys", "values"):
+            self.pending = View(lambda: self.view_of(name, items))
+        elif name == "__len__":
+            self.pending = self.constant(len(items))
+        elif not rest:
+            raise NoRow(f"a call of dict.{name} with other arguments")
+        elif name == "__setitem__":
+            key = self.key(rest[0])
+            if len(rest) != 2 or not is_object(rest[1]):
+                raise NoRow("an iterator that is stored")
+            if self.has_views:
+                raise NoRow("a dict that is changed while it may be iterated over")
+            before = dict(items)
+            self.undo.append(lambda: (items.clear(), items.update(before)))
+            items[key] = rest[1]
+            self.stores.append((made.register, key, rest[1]))
+            self.pending = self.constant(None)
+        else:
+            key = self.key(rest[0])
+            if name == "__getitem__" and key not in items:
+                raise NoRow("a key that is not there")
+            if name == "__contains__":
+                self.pending = self.constant(key in items)
+            else:
+                self.pending = items.get(key, rest[1] if len(rest) == 2 else self.constant(None))
+
+    def call_of_list(self, name, arguments, names):
+        """Changes a list that the plan makes, and has not made yet."""
+        made, *rest = arguments
+        if names or type(made) is not Fresh or made.kind is not list or made.register is not None:
+            raise NoRow(f"a call of list.{name}")
+        items = made.items
+        if name in ("count", "index"):
+            if len(rest) != 1 or not isinstance(rest[0], Value) or isinstance(rest[0], Fresh):
+                raise NoRow(f"a call of list.{name} with other arguments")
+            for value in (rest[0], *items):
+                self.constant_of_set(value)
+            given = [[value.object for value in items], rest[0].object]
+            self.pending = self.constant(self.result_of(list.__dict__[name], given, ()))
+            return
+
+        def change(now):
+            if any(self.holds(value, made) or not is_object(value) for value in now):
+                raise NoRow(f"a call of list.{name}")
+            before = list(items)
+            self.undo.append(lambda: items.__setitem__(slice(None), before))
+            items[:] = now
+
+        if name == "extend" and len(rest) == 1:
+
+            def finish(more):
+                change([*items, *more])
+                self.pending = self.constant(None)
+
+            self.all_of(rest[0], finish)
+            return
+        places = rest[:1] if name in ("insert", "pop") else []
+        if any(not self.is_number(place) or type(place.object) is not int for place in places):
+            raise NoRow(f"a call of list.{name}")
+        for place in places:
+            self.pin(place)
+        self.pending = self.constant(None)
+        if name == "insert" and len(rest) == 2:
+            now = list(items)
+            now.insert(rest[0].object, rest[1])
+            change(now)
+        elif name == "pop" and len(rest) <= 1:
+            now = list(items)
+            place = rest[0].object if rest else -1
+            if not -len(now) <= place < len(now):
+                raise NoRow("an element that is not there")
+            self.pending = now.pop(place)
+            change(now)
+        elif name in ("reverse", "clear") and not rest:
+            change(items[::-1] if name == "reverse" else [])
+        elif name == "copy" and not rest:
+            self.pending = Fresh(list, list(items))
+        else:
+            raise NoRow(f"a call of list.{name}")
 
     def contains_object(self, container, value):
         """Whether one of the elements is, or equals, an object that compares without code of the program's; checked."""
@@ -343,6 +529,10 @@ class Containers:
         if isinstance(value, Generator):
             frame.stack.append(value)
             return
+        function = self.special_method(value, "__iter__") if type(value) in (Value, NewObject) else None
+        if function is not None and function.object.__code__.co_flags & SUSPENDS == inspect.CO_GENERATOR:
+            self.generator_of(function, [value], ())
+            return
         is_view = isinstance(value, View)
         frame.stack.append(ViewIterator(value) if is_view else Iterator(self.iterated(value), self.sources_of(value)))
 
@@ -350,7 +540,7 @@ class Containers:
         """The elements that an iteration over it yields."""
         if isinstance(value, Fresh):
             items = value.items  # of a list, which may grow meanwhile
-        elif isinstance(value, (Range, Pairs)):
+        elif isinstance(value, (Range, Pairs, Modules)):
             items = value.items
         elif isinstance(value, View):
             items = value.make()
@@ -368,7 +558,7 @@ class Containers:
 
     def sources_of(self, value):
         """Registers of the lists and dicts that an iteration over it reads, which the plan may make longer meanwhile."""
-        if isinstance(value, (Range, Pairs)):
+        if isinstance(value, (Range, Pairs, Modules)):
             return value.sources
         if not isinstance(value, Value) or isinstance(value, Fresh):
             return ()
@@ -416,6 +606,9 @@ class Containers:
     def member(self, owner, index):
         names = ("__getitem__", "__len__", "_get_item_by_idx", "_get_abs_string_index")
         members, register = self.members_of(owner, names)
+        if type(index.object) is slice:
+            self.part_of_modules(owner, index, members, register)
+            return
         self.pin(index)
         key = index.object
         if not issubclass(type(owner.object), torch.nn.ModuleDict):
@@ -428,6 +621,19 @@ class Containers:
         if key not in members:
             raise NoRow("a module that is not there")
         self.pending = self.dict_item(register, key, members[key])
+
+    def part_of_modules(self, owner, index, members, register):
+        """A container of some of the modules, of which nothing but an iteration is known."""
+        if type(owner.object) not in (torch.nn.ModuleList, torch.nn.Sequential):
+            raise NoRow("a part of a container of a class of its own")
+        self.members_of(owner, ("__init__",))
+        self.has_code(*MODULE_INIT)
+        self.no_global_hooks()
+        if not index.fixed:
+            self.check("CheckConst", self.register(index), object=index.object)
+        self.check("CheckKeys", register, object=tuple(members))
+        items = [self.dict_item(register, key, member) for key, member in members.items()]
+        self.pending = Modules(items[index.object], (register,))
 
     def FOR_ITER(self, view, frame, argument):
         iterator = frame.stack[-1]

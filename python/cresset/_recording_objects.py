@@ -15,6 +15,7 @@ from ._recording_values import (
     IMPORT,
     LIMITS,
     METHODS_OF_CONTAINERS,
+    METHODS_OF_LISTS,
     MODULE_GETATTR,
     MODULE_GETATTR_CODE,
     MODULE_NAMES,
@@ -47,6 +48,12 @@ from ._rows import (
 
 CLASS_OF_OBJECTS = object.__dict__["__class__"]
 NAMES_OF_CLASSES = [type.__dict__[name] for name in ("__name__", "__qualname__")]
+
+
+def is_of_static_class(descriptor):
+    return not descriptor.__objclass__.__flags__ & STATIC_CLASS
+
+
 NAMES_OF_FUNCTIONS = ("__name__", "__qualname__")  # texts that a function may get another of
 
 
@@ -109,9 +116,11 @@ class Objects:
         if isinstance(owner, Keywords) and name in DICT_METHODS and as_method:
             self.push_method(frame, self.constant(DICT_METHODS[name]), owner)
             return
-        if isinstance(owner, Fresh) and owner.kind is list and name == "append" and as_method:
-            self.push_method(frame, self.constant(list.append), owner)
-            return
+        if type(owner) is Fresh and owner.kind is list and as_method:
+            method = list.__dict__.get(name)
+            if method is not None and (name == "append" or method in METHODS_OF_LISTS):
+                self.push_method(frame, self.constant(method), owner)
+                return
         if isinstance(owner, Super):
             self.super_attribute(frame, owner, name, as_method)
             return
@@ -141,7 +150,15 @@ class Objects:
             self.typed(owner)
             self.push_method(frame, self.constant(getattr(type(object), name)), owner)
             return
-        if type(type(object).__getattribute__) is types.FunctionType and not as_method:
+        if type(object) is types.CodeType and name.startswith("co_") and owner.fixed and not as_method:
+            frame.stack.append(self.constant(getattr(object, name)))
+            return
+        if type(type(object).__getattribute__) is types.FunctionType:
+            # What is called of an object is bound to it, if it is no attribute of the object's own.
+            if as_method and sys.version_info >= (3, 13):
+                raise NoRow(f"an attribute that is computed: {name}")
+            if as_method:
+                frame.stack.append(NULL)
             function = self.class_attribute(owner, "__getattribute__", plainly=True)
             register = self.emit("ClassItem", self.register(owner), object="__getattribute__")
             self.call_inline(Value(register, function), [owner, self.constant(name)], ())
@@ -319,6 +336,10 @@ class Objects:
         if found is CLASS_OF_OBJECTS and not as_method:
             frame.stack.append(self.class_of(owner))
             return
+        if type(object) is types.FunctionType and name == "__code__" and not as_method:
+            self.check("CheckCode", self.register(owner), object=object.__code__)
+            frame.stack.append(self.constant(object.__code__))
+            return
         if type(object) is types.FunctionType and name in NAMES_OF_FUNCTIONS and not as_method:
             self.pending = self.emit("GetAttr", self.register(owner), object=name)
             return
@@ -341,6 +362,8 @@ class Objects:
                 self.push_method(frame, value, owner)
             elif type(found) is types.FunctionType:
                 frame.stack.append(BoundMethod(value, owner))
+            elif type(found) is types.MethodDescriptorType and as_method and is_of_static_class(found):
+                self.push_method(frame, self.constant(found), owner)
             elif type(found) is staticmethod:
                 function = self.emit("GetAttr", value.register, object="__func__")
                 self.see(function, found.__func__)

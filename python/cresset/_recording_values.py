@@ -1,6 +1,7 @@
 """What a recorder (`_recording.py`) has of a frame, its values, and what its rows know by name of Python and torch."""
 
 import collections
+import contextvars
 import inspect
 import types
 
@@ -50,6 +51,7 @@ MODULE_GETATTR_CODE = getattr(MODULE_GETATTR, "__code__", None)
 MODULE_SETATTR = {
     name: (_own(name), getattr(_own(name), "__code__", None)) for name in ("__setattr__", "register_buffer")
 }
+MODULE_INIT = (torch.nn.Module.__init__, torch.nn.Module.__init__.__code__)
 OBJECT_SETATTR = object.__setattr__
 # Of classes in which names are found as they are if the class is asked.
 DESCRIPTORS = (types.WrapperDescriptorType, types.MethodDescriptorType)
@@ -62,8 +64,8 @@ ITERATIONS = {f: f.__code__ for f in (torch.nn.Sequential.__iter__, torch.nn.Mod
 CONTAINERS = {
     kind: {name: (kind.__dict__[name], kind.__dict__[name].__code__) for name in ("__getitem__", "__len__", *more)}
     for kind, more in (
-        (torch.nn.Sequential, ("_get_item_by_idx",)),
-        (torch.nn.ModuleList, ("_get_abs_string_index",)),
+        (torch.nn.Sequential, ("__init__", "_get_item_by_idx")),
+        (torch.nn.ModuleList, ("__init__", "_get_abs_string_index")),
         (torch.nn.ModuleDict, ()),
     )
 }
@@ -189,19 +191,58 @@ class Super(Transient):
 
 
 class Keywords(Transient):
-    """A dict that the plan makes, if it is needed: the program's, or the keyword arguments of a call. `items`: by key."""
+    """A dict that the plan makes, if it is needed: the program's, or the keyword arguments of a call. `items`: by key.
+    `source`: the register of one that is there when the plan begins, and only a variable of its frame has it; `original`:
+    its elements then."""
 
-    __slots__ = ("items", "object", "register")
+    __slots__ = ("items", "object", "original", "register", "source")
 
-    def __init__(self, items):
-        self.items = items
+    def __init__(self, items, source=None):
+        self.items, self.source = items, source
+        self.original = dict(items)
         self.object = self.register = None
+
+    def has_changed(self):
+        now, before = list(self.items.items()), list(self.original.items())
+        return len(now) != len(before) or any(a != b or v is not w for (a, v), (b, w) in zip(now, before, strict=True))
 
 
 class NewObject(Value):
-    """An object that the plan makes, of a class whose objects are made by object.__new__."""
+    """An object that the plan makes, of a class whose objects are made by object.__new__ or dict.__new__. `owner`: the
+    Value of the class. `items`: the elements of one that is a dict; else None."""
 
-    __slots__ = ()
+    __slots__ = ("items", "owner")
+
+    def __init__(self, register, object, owner):
+        super().__init__(register, object)
+        self.owner, self.items = owner, {} if issubclass(type(object), dict) else None
+
+
+class NewSet(Transient):
+    """A set of constants that the plan needs for searches only."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items):
+        self.items = items
+
+
+class Raised(Transient):
+    """An exception that the program makes, of a class that cannot change."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind):
+        self.kind = kind
+
+
+class Token(Transient):
+    """What setting a variable of the context returns."""
+
+    __slots__ = ("entry",)
+
+    def __init__(self, entry):
+        self.entry = entry
 
 
 class Cell(Transient):
@@ -292,6 +333,10 @@ class Range(Iterator):
         super().__init__([Value(None, number, fixed=True, typed=True) for number in made])
 
 
+class Modules(Iterator):
+    """A part of a container of modules, before it is iterated over."""
+
+
 class View(Transient):
     """The keys, values or items of a dict: `make` lists what an iteration would give now."""
 
@@ -368,17 +413,38 @@ def is_of_objects(kind):
         and meta.__getattribute__ is type.__getattribute__
         and meta.__call__ is type.__call__
         and bool(kind.__flags__ & STATIC_CLASS)
-        and (kind.__new__ is object.__new__ or is_of_tuples(kind))
+        and (kind.__new__ is object.__new__ or kind.__new__ is dict.__new__ or is_of_tuples(kind))
         and not has_finalizer(kind)
     )
 
 
 # Methods that rows do for what is there when the plan begins.
 METHODS_OF_CONTAINERS = {
+    contextvars.ContextVar: ("get", "reset", "set"),
     dict: ("get", "items", "keys", "values"),
     collections.OrderedDict: ("items", "keys", "values"),
     list: ("append",),
     str: tuple(name for name in dir(str) if not name.startswith("_")),
+}
+#: Methods of variables of contexts.
+OF_CONTEXT = {name: contextvars.ContextVar.__dict__[name] for name in ("get", "reset", "set")}
+
+
+def _methods(kind, names):
+    return {kind.__dict__[name]: name for name in names if name in kind.__dict__}
+
+
+# Methods of dicts, by what they do: of objects of classes derived from dict.
+METHODS_OF_DICTS = {
+    method: name
+    for kind in (dict, collections.OrderedDict)
+    for method, name in _methods(
+        kind, ("__contains__", "__getitem__", "__len__", "__setitem__", "get", "items", "keys", "values")
+    ).items()
+}
+#: Methods of lists that the plan makes.
+METHODS_OF_LISTS = {
+    list.__dict__[name]: name for name in ("extend", "insert", "pop", "reverse", "copy", "clear", "count", "index")
 }
 VIEWS_OF_ORDERED = tuple(getattr(collections.OrderedDict, name) for name in ("items", "keys", "values"))
 NULL = None  # a place of the stack or a variable without object
@@ -409,6 +475,9 @@ class FrameShadow:
         self.result = None  # of the call, where it is not what the function returns
         self.drops = False  # what it returns, as the instruction does that calls it
         self.finish = None  # the Value that the instruction makes of what is returned, if it is another
+        self.only_raises = False  # whether no row knows what it returns
+        self.position = 0  # of the instruction that runs
+        self.missing = None  # the Value that the instruction makes of an AttributeError
 
     @property
     def scope(self):

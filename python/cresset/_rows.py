@@ -25,7 +25,7 @@ FUNCTIONS = """abs absolute add addbmm addcdiv addcmul addmm addmv all amax amin
  narrow ne neg negative norm ones_like outer permute pow prod reciprocal relu remainder reshape roll round rsqrt rsub scatter
  scatter_add select sigmoid sign sin sinh softmax log_softmax sort sqrt square squeeze stack std sub subtract sum swapaxes
  t take_along_dim tan tanh tile topk transpose tril triu true_divide trunc unbind unflatten unsqueeze var vstack where xor
- zeros_like max min arange eye full full_like linspace logspace ones zeros
+ zeros_like max min arange eye full full_like linspace logspace ones tensor zeros
  is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor""".split()
 METHODS = """bfloat16 bool contiguous cpu detach dim double expand expand_as float half int long movedim ndimension new_full new_ones
  new_zeros numel repeat reshape_as size split to type_as view view_as""".split()
@@ -60,7 +60,11 @@ HAS_TORCH_FUNCTION = (
     torch._C._has_torch_function_variadic,
 )
 # What calls are made in, which is read anew; a plan gains nothing from such a call.
-OF_STATE = (torch._C._is_tracing,)
+OF_STATE = tuple(
+    getattr(torch._C, name)
+    for name in ("_is_tracing", "_cuda_isCurrentStreamCapturing", "_xpu_isCurrentStreamCapturing")
+    if hasattr(torch._C, name)
+)
 
 
 def _collect():
@@ -214,10 +218,20 @@ def refused_arguments(function, arguments, names):
         value = argument_of(arguments, names, name, place)
         if value is not None and not getattr(value, "fixed", False):
             return f"an argument {name}"
+    if function is torch.tensor and (count != 1 or "requires_grad" in names or not _is_of_numbers(arguments[0])):
+        return "a tensor of other than numbers"
     value = argument_of(arguments, names, "fill_value", 1) if function is torch.full else None
     if value is not None and type(value.object) is bool:
         return "a tensor full of a bool"  # the language, as torch.jit, makes it of numbers
     return ""
+
+
+def _is_of_numbers(value):
+    """Whether it is a number, or a list or tuple of such that the plan makes."""
+    items = getattr(value, "items", None)
+    if items is not None:
+        return getattr(value, "kind", None) in (list, tuple) and all(map(_is_of_numbers, items))
+    return type(getattr(value, "object", None)) in (int, float, bool)
 
 
 def effect_of(function, arguments, names):

@@ -7,7 +7,9 @@ which they are added.
 With `graphs` each program is also compiled with a backend that runs the graphs that it gets.
 """
 
+import collections
 import contextlib
+import contextvars
 import dataclasses
 import io
 import math
@@ -109,6 +111,70 @@ def scaler(k):
         return twice(twice(a)) + len(rest)
     return scale
 
+SHIFT = contextvars.ContextVar("SHIFT", default=1)
+
+def shifted(a):
+    return a + SHIFT.get()
+
+def checked(a, k):
+    if k > 1:
+        raise ValueError("k", k)
+    return a * k
+
+def guarded(a, k):
+    try:
+        return checked(a, k)
+    except (TypeError, ValueError):
+        return a.tanh()
+    finally:
+        k = 0
+
+def keyed(a, **keywords):
+    k = keywords.pop("k", 2)
+    keywords["b"] = k
+    return helper(a, **keywords)
+
+class Scale:
+    def __init__(self, k, hides=False):
+        self.k, self.hides = k, hides
+    def __enter__(self):
+        return self.k
+    def __exit__(self, kind, value, traceback):
+        return self.hides
+
+class Named(collections.OrderedDict):
+    def __init__(self, a, b=None):
+        self.a = a
+        self.b = b
+    def __setattr__(self, name, value):
+        if name in {field for field in ("a", "b")} and value is not None:
+            super().__setitem__(name, value)
+        super().__setattr__(name, value)
+    def __setitem__(self, name, value):
+        super().__setitem__(name, value)
+        super().__setattr__(name, value)
+
+class Looked:
+    names = {"z": "k"}
+    def __init__(self):
+        self.k = 2
+    def __getattribute__(self, name):
+        if name != "names" and name in super().__getattribute__("names"):
+            name = super().__getattribute__("names")[name]
+        return super().__getattribute__(name)
+
+class Numbers:
+    def __init__(self, count):
+        self.count = count
+    def __iter__(self):
+        i = 0
+        while i < self.count:
+            yield i
+            i += 1
+
+looked = Looked()
+known = {"a", 2, Made}
+
 def risky(a):
     try:
         return a @ a
@@ -182,6 +248,11 @@ class Generator:
                 lambda: f"{inner()}.split(2)[0]",
                 lambda: f"F.pad({inner()}, (1, 0))[..., :3]",
                 lambda: f"derived.scaled({inner()})",
+                lambda: f"guarded({inner()}, {self.number()})",
+                lambda: f"keyed({inner()}{r.choice(['', ', k=n', ', flag=False'])})",
+                lambda: f"shifted({inner()})",
+                lambda: f"Named({inner()}, {r.choice(['None', 'n'])}).a",
+                lambda: f"{inner()} * getattr(looked, '{r.choice(['z', 'q', 'k'])}', n)",
                 lambda: f"F.relu({inner()} * 1, inplace=True)",
                 lambda: f"torch.stack([{inner()} * i for i in range({r.choice(['2', '3', 'n'])})]).sum(0)",
                 lambda: (
@@ -215,6 +286,8 @@ class Generator:
                 lambda: f"{self.number()} > {self.number()}",
                 lambda: f"{r.choice(self.tensors)}.sum() > 0",
                 lambda: "thing.k is None",
+                lambda: f"{r.choice(['Made', 'Base', self.number()])} in known",
+                lambda: f"hasattr(looked, '{r.choice(['z', 'q'])}')",
                 lambda: "data",
                 lambda: f"not {self.number()}",
                 lambda: f"{r.choice(['any', 'all'])}(a > {self.number()} for a in [{self.number()}, {self.number()}])",
@@ -241,7 +314,9 @@ class Generator:
         r = self.rng
         kinds = ["tensor"] * 5 + ["number", "print", "note", "store", "inplace", "tuple", "same", "global", "item"]
         kinds += ["written", "element", "function", "object", "dict", "attribute"]
+        kinds += ["named", "keywords", "list"]
         if indent < 3:
+            kinds += ["context", "with"]
             kinds += ["if", "for", "try", "while", "items", "grad mode"]
         kind = r.choice(kinds)
         known = list(self.tensors), list(self.numbers)
@@ -311,7 +386,39 @@ class Generator:
             self.put(indent, f"{owner}.{name} = {r.choice([self.number(), self.tensor(2)])}")
             self.put(indent, f"{other}.k = {owner}.{name}")
             self.put(indent, f"out.append(hasattr({other}, '{name}'))")
-        elif kind == "grad mode":
+        elif kind == "named":
+            name, target = self.name(), self.name()
+            self.put(indent, f"{name} = Named({self.tensor(2)})")
+            self.put(indent, f'{name}["{r.choice("abc")}"] = {self.tensor(1)}')
+            if r.random() < 0.5:
+                self.put(indent, f"{r.choice(['thing', 'derived'])}.found = {name}")
+            self.put(indent, f"{target} = {name}.a.tanh()")
+            self.put(indent, f"out.append(list({name}))")
+            self.tensors.append(target)
+        elif kind == "keywords":
+            self.put(indent, f"keywords['{r.choice('abc')}'] = {r.choice([self.number(), self.tensor(2)])}")
+            self.put(indent, f"out.append(keywords.pop('{r.choice('abd')}', None) is None)")
+            if r.random() < 0.3:
+                self.put(indent, "thing.kept = keywords")
+        elif kind == "list":
+            name = self.name()
+            self.put(indent, f"{name} = [{self.number()}]")
+            self.put(indent, f"{name}.extend([{self.tensor(2)}, {self.number()}])")
+            self.put(indent, f"{name}.{r.choice(['insert(0, 3)', 'reverse()', 'pop()', 'pop(0)'])}")
+            self.put(indent, f"out.append(len({name}))")
+        elif kind == "context":
+            name = self.name()
+            self.put(indent, f"{name} = SHIFT.set({self.number()})")
+            self.put(indent, "try:")
+            self.block(indent + 1, r.randint(1, 2))
+            self.put(indent + 1, f"x = shifted({self.tensor(2)})")
+            self.put(indent, "finally:")
+            self.put(indent + 1, f"SHIFT.reset({name})")
+        elif kind == "with":
+            name = self.name()
+            self.put(indent, f"with Scale({self.number()}, {r.choice(['False', 'False', 'True'])}) as {name}:")
+            self.block(indent + 1, r.randint(1, 2))
+            self.put(indent + 1, f"x = x * {name}")
             self.put(indent, f"with torch.{r.choice(['no_grad', 'no_grad', 'enable_grad'])}():")
             self.block(indent + 1, r.randint(1, 2))
         elif kind == "tuple":
@@ -360,8 +467,9 @@ class Generator:
 
     def program(self):
         self.put(0, "def make(cell):")
-        self.put(1, "def f(x, y, n, thing, derived, data, layer, out, last=1):")
+        self.put(1, "def f(x, y, n, thing, derived, data, layer, out, last=1, **keywords):")
         self.block(2, self.rng.randint(3, 8))
+        self.put(2, "out.append(list(keywords))")
         self.put(2, f"return {self.rng.choice(self.tensors)}, {self.number()}, cell + last")
         self.put(1, "def change(value):")
         self.put(2, "nonlocal cell")
@@ -373,7 +481,7 @@ class Generator:
 def changes(rng):
     """What happens before a call: (what, value)."""
     kinds = ["G", "cell", "k", "shared", "defaults", "training", "weight", "items", "helper", "scaled", "hook", "none"]
-    kinds += ["alias", "calls"]
+    kinds += ["alias", "calls", "shift", "looked", "known"]
     return [(rng.choice(kinds), rng.choice([1, 2, 0.5, -0.0, 3, True])) for _ in range(rng.choice([0, 0, 1, 2]))]
 
 
@@ -382,6 +490,7 @@ class World:
 
     def __init__(self, text, compiled, **options):
         self.names = {"torch": torch, "F": F, "math": math, "dataclasses": dataclasses, "G": 2}
+        self.names.update(collections=collections, contextvars=contextvars)
         torch.manual_seed(5)
         exec(compile(text, "<program>", "exec"), self.names)
         self.function, self.change_cell = self.names["make"](1)
@@ -413,6 +522,12 @@ class World:
             self.names["Thing"].scaled = lambda self, x: x - value
         elif what == "alias":
             self.derived = self.thing if value is True else self.names["Derived"]()
+        elif what == "shift":
+            self.names["SHIFT"].set(value)
+        elif what == "looked":
+            self.names["looked"].q = value
+        elif what == "known":
+            self.names["known"] ^= {self.names["Made"]}
         elif what == "calls":
             self.layer.calls = value
         elif what == "hook":
@@ -440,7 +555,7 @@ class World:
         out, written = [], io.StringIO()
         with contextlib.redirect_stdout(written):
             try:
-                result = self.call(x, y, n, self.thing, self.derived, self.data, self.layer, out)
+                result = self.call(x, y, n, self.thing, self.derived, self.data, self.layer, out, b=n)
                 end = [describe(item) for item in result]
                 end.append([result[0] is other for other in (x, y, self.data["x"], self.thing.items[-1])])
                 if isinstance(result[0], torch.Tensor) and result[0].requires_grad:

@@ -162,6 +162,12 @@ PyObject* viewOwnsCell(PyObject* self, PyObject* index) {
   if (machine == nullptr || (slot == -1 && PyErr_Occurred())) return nullptr;
   return PyBool_FromLong(ownsCell(*machine, int(slot)));
 }
+PyObject* viewOwnsDict(PyObject* self, PyObject* index) {
+  Machine* machine = machineOf(self);
+  const long slot = PyLong_AsLong(index);
+  if (machine == nullptr || (slot == -1 && PyErr_Occurred())) return nullptr;
+  return PyBool_FromLong(ownsDict(*machine, int(slot)));
+}
 PyObject* viewGlobals(PyObject* self, void*) {
   Machine* machine = machineOf(self);
   return machine == nullptr ? nullptr : Py_NewRef(machine->frame.globals());
@@ -187,6 +193,7 @@ PyObject* viewDepth(PyObject* self, void*) {
 PyMethodDef view_methods[] = {
     {"slot", viewSlot, METH_O, "The object in a place: variables first, then the stack. LookupError if there is none."},
     {"owns_cell", viewOwnsCell, METH_O, "Whether the variable in a place is in a cell that no function has."},
+    {"owns_dict", viewOwnsDict, METH_O, "Whether the variable in a place is a dict that nothing else refers to."},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef view_attributes[] = {
     {"globals", viewGlobals, nullptr, nullptr, nullptr},
@@ -355,13 +362,16 @@ class CapturedFrame {
       if (outcome != Outcome::Raise && machine_.next <= machine_.instruction->start) plans_in_a_row_ = 0;
       if (outcome != Outcome::Raise && !tellAfter()) outcome = Outcome::Raise;
       if (outcome != Outcome::Raise) continue;
-      if (inlined_ != nullptr) inlined_->alive = false;
+      const Expected expected = raiseAsRecorded();
+      if (inlined_ != nullptr && expected == Expected::Nothing) inlined_->alive = false;
       drop();
       machine_.frame.setRunning(machine_.instruction->position);
       // What follows is CPython's: handlers are rare, and recording them would gain nothing.
       if (!unwind(machine_)) {
         return machine_.frame.raiseInPython(machine_.thread, machine_.top, machine_.instruction->position);
       }
+      if (expected == Expected::Handled) continue;
+      if (inlined_ != nullptr) inlined_->alive = false;
       break;
     }
     drop();
@@ -390,6 +400,22 @@ class CapturedFrame {
   bool isIdle() const {
     if (inlined_ != nullptr) return !inlined_->alive;
     return mine_.recorder == nullptr && table_.num_plans == 0 && table_.recordings >= kMaxRecordings;
+  }
+
+  /// What the recorder knows of the exception that is set: nothing, that it leaves this frame, or that a handler of
+  /// this frame takes it.
+  enum class Expected { Nothing, Leaves, Handled };
+
+  Expected raiseAsRecorded() {
+    if (inlined_ == nullptr || !inlined_->alive || hasInterruption()) return Expected::Nothing;
+    PyObject* kind = Py_NewRef(PyErr_Occurred());
+    PyErrKeeper kept;
+    Quiet quiet;
+    PyObject* answer = PyObject_CallMethod(inlined_->recorder, "raising", "O", kind);
+    Py_DECREF(kind);
+    if (answer == nullptr) abandon(*inlined_);
+    Py_XDECREF(answer);
+    return answer == Py_True ? Expected::Leaves : answer == Py_Ellipsis ? Expected::Handled : Expected::Nothing;
   }
 
   /// False with an exception set.

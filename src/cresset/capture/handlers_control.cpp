@@ -354,6 +354,23 @@ INSTRUCTION(BEFORE_WITH) {
 // ---- Handlers
 
 #if PY_VERSION_HEX >= 0x030b0000
+INSTRUCTION(RAISE_VARARGS) {
+  PyObject* raised = machine.peek(1);
+  const bool is_class = argument == 1 && PyExceptionClass_Check(raised);
+  if (argument != 1 || (!is_class && !PyExceptionInstance_Check(raised))) return Outcome::Leave;
+  raised = machine.pop();
+  PyObject* value = is_class ? PyObject_CallNoArgs(raised) : Py_NewRef(raised);
+  if (value != nullptr && PyExceptionInstance_Check(value)) {
+    PyErr_SetObject(PyExceptionInstance_Class(value), value);
+  } else if (value != nullptr) {
+    PyErr_Format(
+        PyExc_TypeError, "calling %R should have returned an instance of BaseException, not %R", raised,
+        reinterpret_cast<PyObject*>(Py_TYPE(value)));
+  }
+  Py_XDECREF(value);
+  Py_DECREF(raised);
+  return Outcome::Raise;
+}
 INSTRUCTION(PUSH_EXC_INFO) {
   PyObject* value = machine.pop();
   _PyErr_StackItem* handled = machine.thread->exc_info;

@@ -224,6 +224,7 @@ bool holds(const Step& step, const Registers& registers, const Machine& machine)
   if (step.kind == StepKind::CheckZero) return returnsZero(step.object);
   if (step.kind == StepKind::CheckNull) return machine.slots[step.a] == nullptr;
   if (step.kind == StepKind::CheckOwnCell) return ownsCell(machine, step.a);
+  if (step.kind == StepKind::CheckOwnDict) return ownsDict(machine, step.a);
   PyObject* value = registers[step.a];
   switch (step.kind) {
     case StepKind::CheckType: {
@@ -292,12 +293,13 @@ PyObject* newNamedTuple(PyObject* kind, const Step& step, const int* inputs, con
   return made;
 }
 
-/// The plan checks that the class has object's `__new__`.
-PyObject* newObject(PyObject* kind) {
-  if (!PyType_Check(kind)) return nullptr;
+/// The plan checks that the class has object's `__new__`, or dict's.
+PyObject* newObject(PyObject* object) {
+  if (!PyType_Check(object)) return nullptr;
+  auto* kind = reinterpret_cast<PyTypeObject*>(object);
+  const PyTypeObject* base = PyType_IsSubtype(kind, &PyDict_Type) ? &PyDict_Type : &PyBaseObject_Type;
   PyObject* none = PyTuple_New(0);
-  PyObject* made =
-      none == nullptr ? nullptr : PyBaseObject_Type.tp_new(reinterpret_cast<PyTypeObject*>(kind), none, nullptr);
+  PyObject* made = none == nullptr ? nullptr : base->tp_new(kind, none, nullptr);
   Py_XDECREF(none);
   return made;
 }
@@ -355,13 +357,31 @@ bool hasFinalizer(PyObject* object) {
   return reference != nullptr;
 }
 
+/// As dict's or OrderedDict's own `__setitem__`, also of a class derived from these.
+bool setItem(PyObject* dict, PyObject* key, PyObject* value) {
+  return (PyODict_Check(dict) ? PyODict_SetItem(dict, key, value) : PyDict_SetItem(dict, key, value)) == 0;
+}
+
+/// Gives a dict the elements of another.
+bool refill(PyObject* dict, PyObject* elements) {
+  PyDict_Clear(dict);
+  return PyDict_Update(dict, elements) == 0;
+}
+
 /// One store; what was there before is added to `old` (null if nothing). False, perhaps with an exception set.
 bool applyStore(const PlanStore& store, const Registers& registers, std::vector<PyObject*>& old) {
   PyObject *container = registers[store.container], *value = registers[store.value];
-  PyObject* before = store.key == Py_None ? nullptr : lookUp(container, store.key);
-  const bool done = store.key == Py_None ? PyList_Append(container, value) == 0
-                                         : !PyErr_Occurred() && !hasFinalizer(before) &&
-                                               PyDict_SetItem(container, store.key, value) == 0;
+  PyObject* before = nullptr;
+  bool done = false;
+  if (store.key == Py_None) {
+    done = PyList_Append(container, value) == 0;
+  } else if (store.key == Py_Ellipsis) {
+    before = PyDict_Copy(container);
+    done = before != nullptr && refill(container, value);
+  } else {
+    before = lookUp(container, store.key);
+    done = !PyErr_Occurred() && !hasFinalizer(before) && setItem(container, store.key, value);
+  }
   if (done) {
     old.push_back(before);
   } else {
@@ -375,10 +395,12 @@ void undoStore(const PlanStore& store, const Registers& registers, PyObject* bef
   if (store.key == Py_None) {
     const Py_ssize_t size = PyList_GET_SIZE(container);
     PyList_SetSlice(container, size - 1, size, nullptr);
+  } else if (store.key == Py_Ellipsis) {
+    refill(container, before);
   } else if (before == nullptr) {
     PyDict_DelItem(container, store.key);
   } else {
-    PyDict_SetItem(container, store.key, before);
+    setItem(container, store.key, before);
   }
   Py_XDECREF(before);
   dropError();
@@ -400,8 +422,9 @@ PlanResult applyStores(
   for (const PlanStore& store : *plan.stores) {
     PyObject* container = registers[store.container];
     // What a plan reads of globals it does not compare with what it sets.
-    const bool fits = store.key == Py_None ? PyList_CheckExact(container)
-                                           : PyDict_CheckExact(container) && lacksKey(container, of_globals);
+    const bool fits = store.key == Py_None           ? PyList_CheckExact(container)
+                      : PyDict_CheckExact(container) ? lacksKey(container, of_globals)
+                                                     : PyDict_Check(container) && store.is_new;
     if (!fits) return PlanResult::CheckFailed;
   }
   if (plan.stores->empty()) return PlanResult::Applied;
@@ -454,6 +477,12 @@ bool ownsCell(const Machine& machine, int slot) {
   if (slot < 0 || slot >= machine.frame.numVariables()) return false;
   PyObject* cell = machine.slots[slot];
   return cell != nullptr && PyCell_Check(cell) && Py_REFCNT(cell) == 1;
+}
+
+bool ownsDict(const Machine& machine, int slot) {
+  if (slot < 0 || slot >= machine.frame.numVariables()) return false;
+  PyObject* dict = machine.slots[slot];
+  return dict != nullptr && PyDict_CheckExact(dict) && Py_REFCNT(dict) == 1;
 }
 
 unsigned versionOf(PyTypeObject* type) {
@@ -631,8 +660,9 @@ PyObject* newPlan(PyObject*, PyObject* arguments) {
   for (Py_ssize_t i = 0; valid && i < PyList_GET_SIZE(stores); i++) {
     PlanStore store{};
     valid = PyArg_ParseTuple(
-                PyList_GET_ITEM(stores, i), "iOii", &store.container, &store.key, &store.value, &store.known) != 0;
-    if (valid) plan->stores->push_back({store.container, store.value, store.known, Py_NewRef(store.key)});
+                PyList_GET_ITEM(stores, i), "iOiip", &store.container, &store.key, &store.value, &store.known,
+                &store.is_new) != 0;
+    if (valid) plan->stores->push_back({store.container, store.value, store.known, store.is_new, Py_NewRef(store.key)});
   }
   if (!valid) Py_CLEAR(plan);
   return reinterpret_cast<PyObject*>(plan);

@@ -45,6 +45,7 @@ namespace cresset::capture {
   STEP(CheckKeys)          /* dict a has the keys object, in this order */                              \
   STEP(CheckNull)          /* there is nothing in stack place a */                                      \
   STEP(CheckOwnCell)       /* variable a is a cell that nothing else refers to */                       \
+  STEP(CheckOwnDict)       /* variable a is a dict that nothing else refers to */                       \
   STEP(CheckZero)          /* the function object of C returns 0, False or None */                      \
   STEP(Save)               /* target = a(inputs): if the plan is given up, it is called after that */   \
   STEP(Call)               /* target = a(inputs), object the names of the last ones or null */          \
@@ -81,12 +82,13 @@ struct PlanOutput {
   int variable;  // register; -1 for null
 };
 
-/// What a plan sets at its end, if it applies: an element of a dict, which may be an object's `__dict__`, or one more
-/// of a list.
+/// What a plan sets at its end, if it applies: an element of a dict, which may be an object's `__dict__`, one more of a
+/// list, or all elements of a dict.
 struct PlanStore {
   int container, value;  // registers
   int known;             // the register that has what is there before, which must still be there; -1 if it was not read
-  PyObject* key;         // owned; None of a list
+  int is_new;            // whether the plan makes the container, which may be of a class derived from dict then
+  PyObject* key;         // owned; None of a list; Ellipsis of all elements
 };
 
 /// Outrun: another thread has changed meanwhile what the plan has read and was to set.
@@ -104,8 +106,8 @@ struct Plan {
 };
 
 /// From what the recorder in Python says: (start, end, number of registers, depth at the end, [(kind, target, a, b,
-/// object, inputs, dead)], [(slot, register)], [(register of a dict or list, key or None, register, register of
-/// what is there before or -1)], what `info` says). Null with an exception set if that is malformed.
+/// object, inputs, dead)], [(slot, register)], [(register of a dict or list, key, register, register of what is there
+/// before or -1, whether the plan makes the dict)], what `info` says). Null with an exception set if that is malformed.
 PyObject* newPlan(PyObject* module, PyObject* arguments);
 /// Adds the class Plan to a module. False with an exception set.
 bool addPlanClass(PyObject* module);
@@ -116,6 +118,9 @@ PlanResult applyPlan(Plan& plan, Machine& machine);
 
 /// Whether the variable in `slot` is in a cell that no function has.
 bool ownsCell(const Machine& machine, int slot);
+
+/// Whether the variable in `slot` is a dict that nothing else refers to.
+bool ownsDict(const Machine& machine, int slot);
 
 /// The number that changes when the class or one of its bases does; 0 if it has none.
 unsigned versionOf(PyTypeObject* type);
