@@ -68,7 +68,7 @@ def handlers_of(code):
 
 def handler_at(code, position):
     """Where an exception goes on that leaves an instruction; None if out of the frame."""
-    found = (entry for entry in handlers_of(code) if entry.start <= position < entry.end)
+    found = (entry for entry in handlers_of(code) if entry.start <= 2 * position < entry.end)
     return next(found, None) if code.co_exceptiontable else None
 
 

@@ -43,6 +43,7 @@ from ._recording_values import (
     TUPLE_NEW,
     VIEWS_OF_ORDERED,
     BoundMethod,
+    Count,
     EndOfGradMode,
     FrameShadow,
     Fresh,
@@ -64,6 +65,7 @@ from ._recording_values import (
     Value,
     View,
     ViewIterator,
+    Zipped,
     graph_break,
     is_object,
     is_of_objects,
@@ -470,7 +472,16 @@ class Calls:
             self.typed(value)
             self.pending = self.emit("Call", self.register(callee), inputs=[self.register(value)])
         else:
-            raise NoRow(f"the length of a {type(value.object).__name__}")
+            function = self.special_method(value, "__len__")
+            if function is None:
+                raise NoRow(f"the length of a {type(value.object).__name__}")
+            self.call_inline(function, [value], ())
+            self.entering.finish = self.length_of
+
+    def length_of(self, value):
+        if not self.is_number(value) or type(value.object) is not int or value.object < 0:
+            raise NoRow("a length that is no number")
+        return self.typed(value)
 
     def call_append(self, callee, arguments, names):
         """Adds to a list that the plan makes, and has not made yet, or at the plan's end to another."""
@@ -830,6 +841,12 @@ class Calls:
             if isinstance(value, Fresh):
                 self.register(value)  # from now on it does not grow
             self.has_views = self.has_views or isinstance(value, View)
+        if not is_strict and any(
+            isinstance(value, (Generator, Zipped)) or self.special_method(value, "__iter__") for value in arguments
+        ):
+            columns = [Count()] if callee.object is enumerate else []
+            self.pending = Zipped([*columns, *map(self.column_of, arguments)])
+            return
         columns = [self.iterated(value) for value in arguments]
         if is_strict and len({len(column) for column in columns}) > 1:
             raise NoRow("a strict zip of different lengths")
@@ -1004,7 +1021,7 @@ class Calls:
                 bound[index] = self.keyword_default(function, variables[index])
         passed = [value for value in bound.values() if not isinstance(value, (NewFunction, NewSet, Token))]
         if isinstance(function, NewFunction):  # a comprehension has the iterator of its first loop
-            passed = [value for value in passed if type(value) not in (Iterator, ViewIterator, Generator)]
+            passed = [value for value in passed if type(value) not in (Iterator, ViewIterator, Generator, Zipped)]
         rest = [item for value in passed if isinstance(value, Fresh) for item in value.items]
         if not all(map(is_object, (*passed, *rest, *others.values()))):
             raise NoRow("an iterator as an argument")

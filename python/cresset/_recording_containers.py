@@ -1,5 +1,6 @@
 """Rows of frame capture for lists, tuples and dicts, iteration and generators. Part of `_recording.py`."""
 
+import builtins
 import dis
 import inspect
 import itertools
@@ -21,6 +22,7 @@ from ._recording_values import (
     SUSPENDS,
     Cell,
     Closure,
+    Count,
     FrameShadow,
     Fresh,
     Generator,
@@ -36,19 +38,47 @@ from ._recording_values import (
     Value,
     View,
     ViewIterator,
+    Zipped,
     is_object,
 )
 
 # Instructions of handlers that Python adds to comprehensions and generators, in which no code of the program runs.
-OF_ADDED_HANDLERS = {"CALL_INTRINSIC_1", "POP_TOP", "RERAISE", "STORE_FAST", "STORE_FAST_LOAD_FAST", "SWAP"}
+OF_ADDED_HANDLERS = {
+    "CALL_INTRINSIC_1",
+    "COPY",
+    "POP_EXCEPT",
+    "POP_TOP",
+    "RERAISE",
+    "STORE_FAST",
+    "STORE_FAST_LOAD_FAST",
+    "SWAP",
+}
 
 
-def has_handlers(code):
-    """Whether code of the program runs when an exception leaves a place in it."""
+def passes_by(code, target, scope):
+    """Whether a handler is for exceptions of Python's own other than those that end a generator: `except IndexError:`."""
+    instructions = iter(
+        [each for each in dis.get_instructions(code) if each.offset >= target and each.opname != "CACHE"]
+    )
+    if next(instructions).opname != "PUSH_EXC_INFO":
+        return False
+    load, match, jump = (next(instructions, None) for _ in range(3))
+    if jump is None or load.opname != "LOAD_GLOBAL" or match.opname != "CHECK_EXC_MATCH":
+        return False
+    kind = getattr(builtins, load.argval, None)
+    is_own = isinstance(kind, type) and issubclass(kind, Exception) and load.argval not in scope
+    after = next((each for each in dis.get_instructions(code) if each.offset == jump.argval), None)
+    return is_own and "JUMP" in jump.opname and after is not None and after.opname == "RERAISE"
+
+
+def has_handlers(code, scope):
+    """Whether code of the program runs when a generator is ended at a place in it; `scope`: its globals."""
     if not code.co_exceptiontable:
         return False
     targets = {entry.target for entry in dis.Bytecode(code).exception_entries}
     for target in targets:
+        if passes_by(code, target, scope):
+            continue
         for instruction in dis.get_instructions(code):
             if instruction.offset >= target:
                 if instruction.opname not in OF_ADDED_HANDLERS:
@@ -526,15 +556,60 @@ class Containers:
 
     def GET_ITER(self, view, frame, argument):
         value = frame.stack.pop()
-        if isinstance(value, Generator):
+        if isinstance(value, (Generator, Zipped)):
             frame.stack.append(value)
             return
-        function = self.special_method(value, "__iter__") if type(value) in (Value, NewObject) else None
-        if function is not None and function.object.__code__.co_flags & SUSPENDS == inspect.CO_GENERATOR:
-            self.generator_of(function, [value], ())
+        if self.makes_generator(value):
             return
         is_view = isinstance(value, View)
         frame.stack.append(ViewIterator(value) if is_view else Iterator(self.iterated(value), self.sources_of(value)))
+
+    def makes_generator(self, value):
+        """Whether an iteration over it calls an `__iter__` in Python that is a generator, which is what comes next."""
+        function = self.special_method(value, "__iter__") if type(value) in (Value, NewObject) else None
+        if function is None or function.object.__code__.co_flags & SUSPENDS != inspect.CO_GENERATOR:
+            return False
+        self.generator_of(function, [value], ())
+        return True
+
+    def column_of(self, value):
+        """The iterator or generator that a `zip` takes values of."""
+        if self.makes_generator(value):
+            value, self.pending = self.pending, None
+        return (
+            value if isinstance(value, (Generator, Zipped)) else Iterator(self.iterated(value), self.sources_of(value))
+        )
+
+    def next_of(self, zipped, take, end):
+        """Calls `take` with the next row of a `zip`, whose generators run one after another; `end` if there is none."""
+        row = []
+
+        def go_on():
+            while len(row) < len(zipped.columns):
+                column = zipped.columns[len(row)]
+                if isinstance(column, Generator):
+                    self.run_generator(column, add, end)
+                    return
+                if isinstance(column, Zipped):
+                    self.next_of(column, add, end)
+                    return
+                if column.at >= len(column.items):
+                    if isinstance(column, Count):
+                        raise NoRow("a long iteration")
+                    for register in column.sources:
+                        self.whole(register)
+                    end()
+                    return
+                row.append(column.items[column.at])
+                column.at += 1
+            take(Fresh(tuple, row))
+
+        def add(value):
+            row.append(value)
+            go_on()
+            return False
+
+        go_on()
 
     def iterated(self, value):
         """The elements that an iteration over it yields."""
@@ -641,6 +716,10 @@ class Containers:
             self.may_stop(iterator)
             self.run_generator(iterator, self.take_one, frame.stack.pop)
             return
+        if isinstance(iterator, Zipped):
+            self.may_stop(iterator)
+            self.next_of(iterator, self.take_one, frame.stack.pop)
+            return
         if not isinstance(iterator, Iterator):
             raise NoRow("an iteration that began before")
         if iterator.at < len(iterator.items):
@@ -683,10 +762,16 @@ class Containers:
     def may_stop(self, value):
         """Requires that nothing runs if a generator, with those that it runs, ends before its last value."""
         if isinstance(value, Generator):
-            if has_handlers(value.frame.code):
+            function = value.frame.function
+            if has_handlers(
+                value.frame.code, function.object.__globals__ if type(function) is Value else value.frame.code.co_names
+            ):
                 raise NoRow("a generator with a try or with statement")
             for held in (*value.frame.variables.values(), *value.frame.stack):
                 self.may_stop(held)
+        elif isinstance(value, Zipped):
+            for column in value.columns:
+                self.may_stop(column)
 
     def YIELD_VALUE(self, view, frame, argument):
         generator, value = frame.generator, frame.stack.pop()

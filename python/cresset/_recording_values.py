@@ -333,6 +333,13 @@ class Range(Iterator):
         super().__init__([Value(None, number, fixed=True, typed=True) for number in made])
 
 
+class Count(Range):
+    """The numbers of an `enumerate`, as far as a plan goes."""
+
+    def __init__(self):
+        super().__init__(range(1024))
+
+
 class Modules(Iterator):
     """A part of a container of modules, before it is iterated over."""
 
@@ -361,6 +368,15 @@ class ViewIterator(Iterator):
 
 class Pairs(Iterator):
     """An `enumerate` or `zip` before it is iterated over, once."""
+
+
+class Zipped(Transient):
+    """A `zip` or `enumerate` of which a generator makes a part: iterators and generators, by column."""
+
+    __slots__ = ("columns",)
+
+    def __init__(self, columns):
+        self.columns = columns
 
 
 OBJECT_GETATTRIBUTE = object.__getattribute__

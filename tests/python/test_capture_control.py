@@ -3,6 +3,7 @@ the program's classes, keyword arguments that change, objects that are dicts, at
 
 import abc
 import collections
+import collections.abc
 import contextvars
 import dataclasses
 
@@ -235,6 +236,69 @@ def test_iteration_over_objects():
         numbers.count = 2 + (i > 3)
 
     agree(program, rounds=8, plans=None, change=change)
+
+
+class Sequence(collections.abc.Sequence):
+    def __init__(self, count):
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, place):
+        if place < 0:
+            place += len(self)
+        if place < 0 or place >= len(self):
+            raise IndexError("no such number")
+        return place * 3
+
+
+def test_iteration_that_ends_by_an_exception():
+    sequence = Sequence(3)
+
+    def program(x):
+        made = [a + b for a, b in zip([1, 2, 3], sequence)]
+        for i, a in enumerate(sequence):
+            x = x * a + i
+        return x.sin() + sum(made) + len(sequence), [a for a in sequence]
+
+    def change(i):
+        sequence.count = 3 - (i > 4)
+
+    agree(program, rounds=4)
+    agree(program, rounds=10, plans=2, change=change)
+
+
+def test_rows_of_generators():
+    def program(x, n):
+        parts = (a * 2 for a in [x, x + 1, x.cos()][:n])
+        rows = [a + b for a, b in zip(parts, (i + 1 for i in range(5)))]
+        for i, (a, b) in enumerate(zip([1, 2], (c.sin() for c in rows))):
+            x = x + a * b + i
+        return x, len(rows)
+
+    agree(program, ((X, 3), {}), ((X, 3), {}))
+    agree(program, ((X, 3), {}), ((X, 1), {}), rounds=6, plans=2)
+
+
+def test_generators_that_end_early_run_their_handlers():
+    log = []
+
+    def numbers(x):
+        try:
+            yield x + 1
+            yield x + 2
+        except GeneratorExit:
+            log.append("left")
+            raise
+        finally:
+            log.append("end")
+
+    def program(x):
+        return sum(a * b for a, b in zip([2], numbers(x.sin())))
+
+    agree(program, plans=None)
+    assert log == ["left", "end"] * 8
 
 
 # ---- With statements
