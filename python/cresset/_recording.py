@@ -108,7 +108,8 @@ class Recorder(Objects, Containers, Calls):
         self.own_dicts = []  # Keywords that have a source
         self.context = []  # [register, variable, Value] of variables of the context that are set, and not reset yet
         self.raised = None  # the class of the exception that the instruction raises
-        self.num_raising = 0  # the frames that it leaves before one takes it
+        self.num_raising = 0  # frames that it leaves or that handle it, still to be seen
+        self.is_handled = False  # whether the last of these handles it
         self.names = {}  # variables that registers were stored to
         self.places = {}  # code and position of the instruction that each register was made for
         self.here = (code, position)
@@ -329,7 +330,7 @@ class Recorder(Objects, Containers, Calls):
 
     def after(self, view, opcode, next):
         pending, self.pending = self.pending, None
-        if self.raised is not None and self.num_raising > 0:
+        if self.raised is not None:
             raise NoRow("an exception that was not raised")
         if pending is None:
             return None
@@ -371,10 +372,10 @@ class Recorder(Objects, Containers, Calls):
         if kind is not self.raised:
             return None
         self.num_raising -= 1
-        if self.num_raising >= self.is_handled:
+        if self.num_raising > 0:
             return True
         self.raised = None
-        return Ellipsis
+        return Ellipsis if self.is_handled else True
 
     def raises(self, kind, reason):
         """The instruction raises an exception, which a handler of a callee's takes, or a `getattr` that has a default."""
@@ -386,13 +387,13 @@ class Recorder(Objects, Containers, Calls):
             if handler is not None:
                 break
             if frame.missing is not None and issubclass(kind, AttributeError):
-                self.raised, self.num_raising, self.is_handled = kind, len(self.frames) - place, 0
+                self.raised, self.num_raising, self.is_handled = kind, len(self.frames) - place, False
                 self.pending = frame.missing
                 self.leave_frames(place)
                 return
         else:
             raise NoRow(reason)
-        self.raised, self.num_raising, self.is_handled = kind, len(self.frames) - place, 1
+        self.raised, self.num_raising, self.is_handled = kind, len(self.frames) - place, True
         self.leave_frames(place + 1)
         del frame.stack[handler.depth :]
         frame.keywords = None

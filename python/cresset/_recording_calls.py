@@ -186,7 +186,9 @@ class Calls:
         elif has_own_new(callee.object):
             self.call_new(callee, arguments, names)
         elif (
-            type(callee.object) in DESCRIPTORS and callee.object in METHODS_OF_DICTS and self.is_derived_dict(arguments)
+            type(callee.object) in DESCRIPTORS
+            and callee.object in METHODS_OF_DICTS
+            and self.is_derived_dict(callee.object, arguments)
         ):
             self.identical(callee)
             self.call_of_dict(METHODS_OF_DICTS[callee.object], arguments, names)

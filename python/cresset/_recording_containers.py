@@ -313,11 +313,12 @@ class Containers:
         return found
 
     @staticmethod
-    def is_derived_dict(arguments):
-        """Whether a method is called of an object of a class derived from dict."""
+    def is_derived_dict(method, arguments):
+        """Whether a method is called of an object of a class derived from dict, or from OrderedDict if that has its own."""
         owner = arguments[0] if arguments else NULL
         kind = type(owner.object) if type(owner) in (Value, NewObject) else type(None)
-        return issubclass(kind, dict) and kind not in (dict, OrderedDict)
+        base = OrderedDict if issubclass(kind, OrderedDict) else dict
+        return issubclass(kind, dict) and kind not in (dict, OrderedDict) and getattr(base, method.__name__) is method
 
     def call_of_dict(self, name, arguments, names):
         """A method of dict's or OrderedDict's own of an object of a class derived from these."""

@@ -662,3 +662,34 @@ def test_tensors_of_numbers():
 @pytest.mark.parametrize("name", ["missing", "shape", "sin", "is_cuda"])
 def test_names_that_tensors_have(name):
     agree(lambda x: (x + 1).sin() * (2 if hasattr(x, name) else 3), plans=None)
+
+
+def test_methods_of_dict_of_an_ordered_dict():
+    class Mixed(collections.OrderedDict):
+        def __init__(self, x):
+            dict.__setitem__(self, "hidden", x)
+            self["seen"] = x
+
+    def program(x):
+        made = Mixed((x + 1) * 2)
+        return [name for name in made], len(made), dict.__len__(made)
+
+    agree(program, plans=None)
+
+
+def test_an_exception_after_a_missing_attribute():
+    config = Config()
+
+    def fails(x, flag):
+        try:
+            if flag:
+                raise AttributeError("other")
+            return x * 2
+        except AttributeError:
+            return x * 3
+
+    def program(x, flag):
+        x = x * (getattr(config, "nothing", None) or 2)
+        return fails(x.sin(), flag) + 1
+
+    agree(program, ((X, False), {}), ((X, True), {}), rounds=6, plans=2)
