@@ -57,6 +57,7 @@ from ._recording_values import (
     has_finalizer,
     has_own_operators,
     is_object,
+    is_whole,
 )
 from ._segments import BY_CLASS, NUM_BINARY, OF_PLACES, NotAGraph, Segment, function_of, reads_of
 
@@ -467,12 +468,12 @@ class Recorder(Objects, Containers, Calls):
         values = frame.stack if returns else (*frame.stack, *frame.variables.values(), *shared)
         if self.context:
             return False
-        return frame.keywords is None and all(value is NULL or is_object(value) for value in values)
+        return frame.keywords is None and all(value is NULL or is_whole(value) for value in values)
 
     def take_checkpoint(self, position, frame):
         self.checkpoint = (
             position, len(self.steps), self.num_calls,
-            {place: value for place, value in self.variables_of(frame) if value is NULL or is_object(value)},
+            {place: value for place, value in self.variables_of(frame) if value is NULL or is_whole(value)},
             list(frame.stack), len(self.undo), len(self.stores),
         )  # fmt: skip
 

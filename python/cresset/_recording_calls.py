@@ -226,6 +226,8 @@ class Calls:
             self.call_getattr(frame, callee, arguments, names)
         elif callee.object is hasattr:
             self.call_hasattr(frame, callee, arguments, names)
+        elif callee.object is callable:
+            self.call_callable(callee, arguments, names)
         elif callee.object is type:
             self.call_type(callee, arguments, names)
         elif callee.object is isinstance:
@@ -724,6 +726,19 @@ class Calls:
         self.typed(value)
         self.pending = self.constant(kind)
 
+    def call_callable(self, callee, arguments, names):
+        if len(arguments) != 1 or names or arguments[0] is NULL:
+            raise NoRow("a callable of other than one object")
+        self.identical(callee)
+        (value,) = arguments
+        if isinstance(value, (BoundMethod, NewFunction)):
+            self.pending = self.constant(True)
+            return
+        if type(value) is not Value or type(value.object) is not types.FunctionType:
+            raise NoRow("a callable of other than a function")
+        self.typed(value)
+        self.pending = self.constant(True)
+
     def call_isinstance(self, callee, arguments, names):
         if len(arguments) != 2 or names or not is_object(arguments[0]):
             raise NoRow("an isinstance of other than an object and classes")
@@ -1024,7 +1039,9 @@ class Calls:
         passed = [value for value in bound.values() if not isinstance(value, (NewFunction, NewSet, Token))]
         if isinstance(function, NewFunction):  # a comprehension has the iterator of its first loop
             passed = [value for value in passed if type(value) not in (Iterator, ViewIterator, Generator, Zipped)]
-        rest = [item for value in passed if isinstance(value, Fresh) for item in value.items]
+        # Functions among the other arguments may be called, and kept in variables of callees.
+        items = [item for value in passed if isinstance(value, Fresh) for item in value.items]
+        rest = [item for item in items if not isinstance(item, NewFunction)]
         if not all(map(is_object, (*passed, *rest, *others.values()))):
             raise NoRow("an iterator as an argument")
         if code.co_flags & 0x8:

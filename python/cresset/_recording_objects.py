@@ -36,7 +36,7 @@ from ._recording_values import (
     Super,
     Transient,
     Value,
-    is_object,
+    is_whole,
     looks_up_plainly,
     place_of_field,
 )
@@ -468,7 +468,7 @@ class Objects:
 
     def append_item(self, owner, value):
         """Appends to a list when the plan ends."""
-        if not is_object(value):
+        if not is_whole(value):
             raise NoRow("an iterator that is stored")
         self.typed(owner)
         entry = (self.register(owner), owner.object, value)
@@ -478,7 +478,7 @@ class Objects:
 
     def store_item(self, register, names, key, value):
         """Sets an element of a dict when the plan ends; what the plan reads of it until then is the value."""
-        if not is_object(value):
+        if not is_whole(value):
             raise NoRow("an iterator that is stored")
         if type(names) is not dict or "__builtins__" in names:
             raise NoRow("a dict that code has its globals in")

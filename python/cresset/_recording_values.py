@@ -471,6 +471,13 @@ def is_object(value):
     return isinstance(value, (Value, Keywords))
 
 
+def is_whole(value):
+    """Whether a plan can have an object for it and all that it holds."""
+    if isinstance(value, Fresh):
+        return all(map(is_whole, value.items))
+    return all(map(is_whole, value.items.values())) if isinstance(value, Keywords) else is_object(value)
+
+
 def places_of_cells(code):
     """Of variables that functions share, by the names in the order of CPython's frames."""
     shared = {*code.co_cellvars, *code.co_freevars}

@@ -693,3 +693,33 @@ def test_an_exception_after_a_missing_attribute():
         return fails(x.sin(), flag) + 1
 
     agree(program, ((X, False), {}), ((X, True), {}), rounds=6, plans=2)
+
+
+def test_functions_as_arguments_among_others():
+    def both(*functions):
+        if not all(callable(function) for function in functions):
+            raise TypeError("no functions")
+
+        def made(a, b):
+            result = a.new_ones(())
+            for function in functions:
+                result = result * function(a, b)
+            return result
+
+        return made
+
+    def scaled_by(k):
+        return lambda a, b: (a * k).sin() + b
+
+    def added(a, b):
+        return a + b
+
+    def program(x, k):
+        return both(added, scaled_by(k))(x, 2) * 3
+
+    def kept(x, *functions):
+        return functions
+
+    agree(program, ((X, 2), {}), ((X, 3), {}))
+    agree(lambda x: len(kept((x + 1).sin() * 2, lambda: 1, added)), plans=None)
+    agree(lambda x: [f(x.sin()) for f in kept(x, lambda a: a * 2, lambda a: a + 1)], plans=None)
