@@ -495,3 +495,151 @@ def lightning_to_torchscript():
             return self.layer(x).softmax(-1)
 
     return lambda: Model().to_torchscript(), (torch.randn(3, 4),)
+
+
+# Forces of molecules, medical images, probabilistic programs, detection.
+
+
+@program("mace-torch")
+def mace_forces():
+    import numpy as np
+    from e3nn import o3
+    from e3nn.util import jit
+    from mace import modules
+
+    irreps = o3.Irreps("16x0e + 16x1o")
+    model = modules.ScaleShiftMACE(
+        r_max=4.0, num_bessel=8, num_polynomial_cutoff=5, max_ell=2,
+        interaction_cls=modules.interaction_classes["RealAgnosticResidualInteractionBlock"],
+        interaction_cls_first=modules.interaction_classes["RealAgnosticInteractionBlock"],
+        num_interactions=2, num_elements=3, hidden_irreps=irreps, MLP_irreps=o3.Irreps("16x0e"),
+        atomic_energies=np.array([-1.0, -3.0, -2.0]), avg_num_neighbors=8.0, atomic_numbers=[1, 6, 8], correlation=2,
+        gate=torch.nn.functional.silu, atomic_inter_scale=1.0, atomic_inter_shift=0.0,
+    )  # fmt: skip
+
+    class Energy(nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.model = model
+
+        def forward(self, positions, attributes, edges):
+            shifts = torch.zeros(edges.size(1), 3)
+            data = {
+                "positions": positions.clone(), "node_attrs": attributes, "edge_index": edges, "shifts": shifts, "unit_shifts": shifts,
+                "cell": torch.eye(3) * 20.0, "batch": torch.zeros(positions.size(0), dtype=torch.long),
+                "ptr": torch.tensor([0, positions.size(0)]), "head": torch.tensor([0]),
+            }  # fmt: skip
+            found = self.model(data, training=True, compute_force=True)
+            forces = found["forces"]
+            assert forces is not None
+            return found["energy"], forces
+
+    positions = torch.randn(12, 3) * 2
+    distances = (positions[None] - positions[:, None]).norm(dim=-1)
+    edges = torch.nonzero((distances < 4.0) & (distances > 0)).t().contiguous()
+    attributes = torch.nn.functional.one_hot(torch.arange(12) % 3, 3).float()
+    return lambda: torch.jit.script(Energy(jit.compile(model))), (positions, attributes, edges)
+
+
+@program("nequip")
+def nequip_energy():
+    from e3nn.util import jit
+    from nequip.model import model_from_config
+    from nequip.utils import Config
+
+    config = {
+        "model_builders": ["SimpleIrrepsConfig", "EnergyModel", "ForceOutput"], "num_types": 3, "r_max": 4.0, "num_layers": 2, "l_max": 1, "parity": True,
+        "num_features": 8, "num_bessels_per_basis": 8, "BesselBasis_trainable": True, "PolynomialCutoff_p": 6, "invariant_layers": 2,
+        "invariant_neurons": 16, "avg_num_neighbors": 6.0, "use_sc": True, "type_names": ["H", "C", "O"], "model_dtype": "float32", "default_dtype": "float32",
+        "chemical_symbols": ["H", "C", "O"],
+    }  # fmt: skip
+    model = model_from_config(Config.from_dict(config), initialize=True)
+
+    class Energy(nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.model = model
+
+        def forward(self, positions, types, edges):
+            found = self.model({"pos": positions.clone(), "atom_types": types, "edge_index": edges})
+            return found["total_energy"], found["forces"]
+
+    positions = torch.randn(12, 3) * 2
+    distances = (positions[None] - positions[:, None]).norm(dim=-1)
+    edges = torch.nonzero((distances < 4.0) & (distances > 0)).t().contiguous()
+    types = (torch.arange(12) % 3).unsqueeze(-1)
+    return lambda: torch.jit.script(Energy(jit.script(model))), (positions, types, edges)
+
+
+@program("monai")
+def monai_unet():
+    from monai.networks.nets import UNet
+
+    return scripted(
+        UNet(2, 1, 2, channels=(4, 8, 16), strides=(2, 2), num_res_units=1).eval(), torch.randn(1, 1, 32, 32)
+    )
+
+
+@program("monai")
+def monai_segresnet():
+    from monai.networks.nets import SegResNet
+
+    return scripted(SegResNet(2, init_filters=8, blocks_down=(1, 1), blocks_up=(1,)).eval(), torch.randn(1, 1, 32, 32))
+
+
+@program("pyro-ppl")
+def pyro_potential_traced():
+    import pyro
+    import pyro.distributions as dist
+    from pyro.infer.mcmc.util import initialize_model
+
+    data = torch.randn(20) * 2 + 1
+
+    def model(data):
+        mean = pyro.sample("mean", dist.Normal(0.0, 5.0))
+        scale = pyro.sample("scale", dist.LogNormal(0.0, 1.0))
+        with pyro.plate("data", 20):
+            pyro.sample("x", dist.Normal(mean, scale), obs=data)
+
+    def compile():
+        start, potential, _, _ = initialize_model(model, (data,), jit_compile=True, skip_jit_warnings=True)
+        return lambda mean, scale: potential({"mean": mean, "scale": scale})
+
+    return compile, (torch.tensor(0.5), torch.tensor(0.1))
+
+
+@program("pyro-ppl")
+def pyro_elbo_traced():
+    import pyro
+    import pyro.distributions as dist
+    from pyro.infer import JitTrace_ELBO
+
+    def model(x):
+        weight = pyro.sample("weight", dist.Normal(torch.zeros(4), 1.0).to_event(1))
+        with pyro.plate("rows", x.size(0)):
+            pyro.sample("y", dist.Normal(x[:, :4] @ weight, 0.5), obs=x[:, 4])
+
+    def guide(x):
+        mean = pyro.param("mean", torch.zeros(4))
+        scale = pyro.param("scale", torch.ones(4), constraint=dist.constraints.positive)
+        pyro.sample("weight", dist.Normal(mean, scale).to_event(1))
+
+    def compile():
+        pyro.clear_param_store()
+        bound = JitTrace_ELBO(num_particles=2, vectorize_particles=False, ignore_jit_warnings=True)
+        return lambda x: bound.differentiable_loss(model, guide, x)
+
+    return compile, (torch.randn(8, 5),)
+
+
+@program("ultralytics")
+def ultralytics_detection_traced():
+    from ultralytics.nn.tasks import DetectionModel
+
+    model = DetectionModel("yolov8n.yaml", verbose=False).eval().fuse()
+    for module in model.modules():
+        if hasattr(module, "export"):
+            module.export = True
+    image = torch.rand(1, 3, 64, 64)
+    model(image)
+    return lambda: torch.jit.trace(model, image, strict=False, check_trace=False), (image,)

@@ -108,6 +108,43 @@ class Call {
   /// Whether the equation of an einsum is known, has an arrow, and each letter once in each operand, of one or two; and
   /// the operands' ranks are known; of two operands, that some letter is summed over.
   bool isSimpleEinsum(std::string_view equation, std::string_view tensors) const {
+    return hasLettersOnce(equation, tensors) && (length(tensors) == 1 || sumsOverLetters(equation));
+  }
+
+  /// The same of two operands of which no letter is summed over: they are multiplied, and their gradients summed after
+  /// that.
+  bool isOuterEinsum(std::string_view equation, std::string_view tensors) const {
+    return hasLettersOnce(equation, tensors) && length(tensors) == 2 && !sumsOverLetters(equation);
+  }
+
+  /// Whether a tensordot is a product of matrices: ranks, dtypes and dimensions are known, and some dimension is left.
+  bool isContraction(
+      std::string_view self, std::string_view other, std::string_view dims_self, std::string_view dims_other) const {
+    const auto left = rank(self), right = rank(other);
+    const auto of_left = constant<std::vector<int64_t>>(dims_self),
+               of_right = constant<std::vector<int64_t>>(dims_other);
+    if (!left || !right || !of_left || !of_right || of_left->size() != of_right->size()) return false;
+    const auto areDistinct = [](std::vector<int64_t> dims, size_t rank) {
+      const auto size = static_cast<int64_t>(rank);
+      for (int64_t& dim : dims) {
+        if (dim < -size || dim >= size) return false;
+        if (dim < 0) dim += size;
+      }
+      std::sort(dims.begin(), dims.end());
+      return std::adjacent_find(dims.begin(), dims.end()) == dims.end();
+    };
+    return *left + *right > 2 * of_left->size() && areDistinct(*of_left, *left) && areDistinct(*of_right, *right) &&
+           dtypeOf(self) && dtypeOf(self) == dtypeOf(other);
+  }
+
+  template <typename T>
+  std::optional<T> constant(std::string_view argument) const {
+    const auto known = toIValue(value(argument));
+    return known && !known->isNone() ? std::optional<T>(known->to<T>()) : std::nullopt;
+  }
+
+ private:
+  bool hasLettersOnce(std::string_view equation, std::string_view tensors) const {
     const auto text = constant<std::string>(equation);
     const Node* list = value(tensors)->node();
     if (!text || list->kind() != prim::ListConstruct || list->inputs().empty() || list->inputs().size() > 2)
@@ -132,27 +169,28 @@ class Call {
         seen += c;
       }
     }
-    if (!ends() || operand != list->inputs().size()) return false;
-    if (operand == 1) return true;
-    // Operands of which no letter is summed over are multiplied, and their gradients summed after that: other bits.
-    const std::string left = text->substr(0, arrow), right = text->substr(arrow + 2);
+    return ends() && operand == list->inputs().size();
+  }
+
+  /// Of an equation that has an arrow.
+  bool sumsOverLetters(std::string_view equation) const {
+    const auto text = constant<std::string>(equation).value();
+    const size_t arrow = text.find("->");
+    const std::string left = text.substr(0, arrow), right = text.substr(arrow + 2);
     return std::any_of(
         left.begin(), left.end(), [&](char c) { return c != ' ' && c != ',' && right.find(c) == std::string::npos; });
   }
 
-  template <typename T>
-  std::optional<T> constant(std::string_view argument) const {
-    const auto known = toIValue(value(argument));
-    return known && !known->isNone() ? std::optional<T>(known->to<T>()) : std::nullopt;
-  }
-
- private:
   const Value* value(std::string_view argument) const {
     return node_.input(static_cast<size_t>(op_.schema().argumentIndexWithName(std::string(argument)).value()));
   }
   static std::optional<size_t> rankOf(const Value* value) {
     const auto type = value->type()->cast<c10::TensorType>();
     return type ? type->dim() : std::nullopt;
+  }
+  std::optional<at::ScalarType> dtypeOf(std::string_view argument) const {
+    const auto type = value(argument)->type()->cast<c10::TensorType>();
+    return type ? type->scalarType() : std::nullopt;
   }
   std::optional<c10::Device> deviceOf(std::string_view argument) const {
     const auto type = value(argument)->type()->cast<c10::TensorType>();

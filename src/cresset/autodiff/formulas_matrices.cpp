@@ -34,6 +34,35 @@ def product(sizes: List[int]) -> int:
     result *= n
   return result
 
+# tensordot: what is summed over comes last in the first factor, first in the second. Of two sizes one may be 1.
+def kept_dims(dims: List[int], rank: int) -> List[int]:
+  result: List[int] = []
+  for k in range(rank):
+    if not (k in dims or k - rank in dims):
+      result.append(k)
+  return result
+
+def sizes_at(x: Tensor, dims: List[int]) -> List[int]:
+  result: List[int] = []
+  for k in dims:
+    result.append(x.size(k))
+  return result
+
+def with_common_sizes(x: Tensor, other: Tensor, dims: List[int], dims_other: List[int]) -> Tensor:
+  none: List[int] = []
+  sizes = sizes_at(x, kept_dims(none, x.dim()))
+  for i in range(len(dims)):
+    sizes[dims[i]] = torch.ops.cresset.common_size(x.size(dims[i]), other.size(dims_other[i]))
+  return torch._grad_sum_to_size(x, sizes)
+
+def contracted(a: Tensor, b: Tensor, dims_a: List[int], dims_b: List[int]) -> Tensor:
+  x, y = with_common_sizes(a, b, dims_a, dims_b), with_common_sizes(b, a, dims_b, dims_a)
+  kept_a, kept_b = kept_dims(dims_a, a.dim()), kept_dims(dims_b, b.dim())
+  sizes_a, sizes_b, summed = sizes_at(a, kept_a), sizes_at(b, kept_b), product(sizes_at(x, dims_a))
+  left = x.permute(kept_a + dims_a).reshape([product(sizes_a), summed])
+  right = y.permute(dims_b + kept_b).reshape([summed, product(sizes_b)])
+  return torch.mm(left, right).reshape(sizes_a + sizes_b)
+
 def batched(x: Tensor, batch: List[int]) -> Tensor:
   return x.expand(batch + x.size()[-2:]).reshape([product(batch), x.size(-2), x.size(-1)])
 

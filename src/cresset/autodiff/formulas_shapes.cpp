@@ -120,6 +120,24 @@ def letters_of(equation: str, operand: int) -> str:
     return left
   return left[:comma] if operand == 0 else left[comma + 1:]
 
+# The product of two operands of which no letter is summed over.
+def product_of_letters(equation: str, tensors: List[Tensor]) -> Tensor:
+  text = equation.replace(" ", "")
+  out = text[text.find("->") + 2:]
+  return torch.mul(in_order(tensors[0], letters_of(text, 0), out), in_order(tensors[1], letters_of(text, 1), out))
+
+def in_order(x: Tensor, have: str, want: str) -> Tensor:
+  order: List[int] = []
+  added = len(have)
+  for k in range(len(want)):
+    place = have.find(want[k])
+    if place < 0:
+      x = x.unsqueeze(-1)
+      place = added
+      added += 1
+    order.append(place)
+  return x.permute(order)
+
 def einsum_gradients(grad: Tensor, equation: str, tensors: List[Tensor]) -> List[Tensor]:
   text = equation.replace(" ", "")
   out = text[text.find("->") + 2:]

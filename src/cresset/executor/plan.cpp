@@ -4,8 +4,10 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "cresset/analysis/containers.h"
 #include "cresset/analysis/graph_analyses.h"
@@ -135,19 +137,112 @@ bool haveLoopInCommon(const Node* a, const Node* b) {
   return false;
 }
 
+const Node* ownerOf(const Node* node) {
+  return node->owningBlock()->owningNode();
+}
+
+/// What may have changed an entry of an argument, a dict or list of tensors, before a node reads it.
+class EntryChanges {
+ public:
+  explicit EntryChanges(Graph& graph) : graph_(graph), memory_(aliasesOf(graph)) { find(graph.block()); }
+
+  /// The constant key of the entry that the node looks at; nothing if it does not look at one.
+  std::optional<std::string> keyOf(Node* node) const {
+    if (lookOf(node) == Look::None) return std::nullopt;
+    const Value* container = node->input(0);
+    if (container->type()->containedTypes().back()->kind() != c10::TypeKind::TensorType) return std::nullopt;
+    if (!container->node()->isParam() || container->node()->owningBlock() != graph_.block()) return std::nullopt;
+    return constantKey(node->input(1));
+  }
+
+  enum class Reach : uint8_t {
+    None,
+    InBranches,  // the first change stands in a branch or loop: this plan may not have it
+    Always,
+  };
+  Reach reach(Node* read, const std::string& key) {
+    const ChangesOfContainer* changes = changesOf(read->input(0));
+    if (!changes) return Reach::Always;
+    const Reach by_any = changes->any.reach(read);
+    const auto of_key = changes->by_key.find(key);
+    return of_key == changes->by_key.end() ? by_any : std::max(by_any, of_key->second.reach(read));
+  }
+
+ private:
+  static constexpr size_t kMaxContainers = 16;
+
+  /// The nodes that may change some entries of a container: the first one, and the loops that have any.
+  struct Changes {
+    Node* first = nullptr;
+    std::unordered_set<const Node*> loops;
+
+    void add(Node* node) {
+      if (!first) first = node;
+      for (const Node* owner = ownerOf(node); owner; owner = ownerOf(owner)) {
+        if (owner->kind() == prim::Loop) loops.insert(owner);
+      }
+    }
+    Reach reach(const Node* read) const {
+      if (!first) return Reach::None;
+      bool may_come_before = first->isBefore(read);
+      for (const Node* owner = ownerOf(read); owner && !may_come_before; owner = ownerOf(owner))
+        may_come_before = loops.contains(owner);
+      return !may_come_before ? Reach::None : ownerOf(first) ? Reach::InBranches : Reach::Always;
+    }
+  };
+
+  struct ChangesOfContainer {
+    Changes any;                                      // of any entry
+    std::unordered_map<std::string, Changes> by_key;  // of that of a key
+  };
+
+  void find(Block* block) {
+    for (Node* node : block->nodes()) {
+      if (mayChangeEntries(node)) changes_.push_back(node);
+      for (Block* inner : node->blocks()) find(inner);
+    }
+  }
+
+  /// Null if there are too many containers: each looks at each change.
+  const ChangesOfContainer* changesOf(Value* container) {
+    const auto known = of_container_.find(container);
+    if (known != of_container_.end()) return &known->second;
+    if (of_container_.size() >= kMaxContainers) return nullptr;
+    ChangesOfContainer& changes = of_container_[container];
+    for (Node* node : changes_) {
+      if (!mayChangeEntriesOf(*memory_, node, container)) continue;
+      const auto key = changedKey(node);
+      (key ? changes.by_key[*key] : changes.any).add(node);
+    }
+    return &changes;
+  }
+
+  Graph& graph_;
+  const std::shared_ptr<AliasDb> memory_;
+  std::vector<Node*> changes_;  // in the order of the program
+  std::unordered_map<const Value*, ChangesOfContainer> of_container_;
+};
+
+/// Of nodes that read an entry of an argument which something may have changed before: the graph's input that stands
+/// for what it was when the function was called.
+Symbol earlierEntryAttribute() {
+  static const Symbol kEntry = Symbol::attr("earlier_entry");
+  return kEntry;
+}
+
 /// Finds the entries of arguments that can be read when a plan is entered: of dicts and lists of tensors, at constant
-/// keys that nothing has changed when they are read. Each read, and each question whether there is such a key, is
-/// marked with the input that stands for the entry. If the entry is not there, what a read raises belongs where it
-/// stands.
+/// keys. Each read that nothing may have changed the entry before, and each such question whether there is the key, is
+/// marked with the input that stands for the entry; reads after a change in a branch are marked apart, since the plan
+/// may be without that branch. If the entry is not there, what a read raises belongs where it stands.
 class EntryLifter {
  public:
-  explicit EntryLifter(Graph& graph) : graph_(graph), memory_(aliasesOf(graph)) {}
+  explicit EntryLifter(Graph& graph) : graph_(graph), changes_(graph) {}
 
   std::vector<AttributePath> run() {
     visit(graph_.block());
     std::vector<AttributePath> paths;
-    for (const auto& [key, nodes] : reads_) {
-      const Node* first = nodes.front();
+    for (const auto& [key, reads] : reads_) {
+      const Node* first = reads.unchanged.empty() ? reads.changed.front() : reads.unchanged.front();
       AttributePath path;
       path.argument = key.first;
       path.type = c10::OptionalType::ofTensor();
@@ -156,56 +251,37 @@ class EntryLifter {
           first->input(0)->debugName() + (path.key->isString() ? "['" + key.second + "']" : "[" + key.second + "]");
       const auto index = static_cast<int64_t>(graph_.inputs().size());
       graph_.addInput()->setType(path.type);
-      for (Node* node : nodes) node->setAttribute(entryAttribute(), Attribute(index));
+      for (Node* node : reads.unchanged) node->setAttribute(entryAttribute(), Attribute(index));
+      for (Node* node : reads.changed) node->setAttribute(earlierEntryAttribute(), Attribute(index));
       paths.push_back(std::move(path));
     }
     return paths;
   }
 
  private:
-  /// Each call looks at each entry, each read at each change.
-  static constexpr size_t kMaxEntries = 64, kMaxChanges = 256;
+  static constexpr size_t kMaxEntries = 64;  // each call looks at each
+
+  struct Reads {
+    std::vector<Node*> unchanged, changed;
+  };
 
   void visit(Block* block) {
     for (Node* node : block->nodes()) {
       for (Block* inner : node->blocks()) visit(inner);
-      if (mayChangeEntries(node)) changes_.push_back(node);
+      const auto key = changes_.keyOf(node);
+      if (!key) continue;
+      const EntryChanges::Reach reach = changes_.reach(node, *key);
+      if (reach == EntryChanges::Reach::Always) continue;
+      const std::pair<uint32_t, std::string> place(static_cast<uint32_t>(node->input(0)->offset()), *key);
+      if (reads_.size() >= kMaxEntries && !reads_.contains(place)) continue;
+      Reads& reads = reads_[place];
+      (reach == EntryChanges::Reach::None ? reads.unchanged : reads.changed).push_back(node);
     }
-    if (block->owningNode()) return;
-    if (changes_.size() <= kMaxChanges) visitReads(block);
-  }
-
-  void visitReads(Block* block) {
-    for (Node* node : block->nodes()) {
-      for (Block* inner : node->blocks()) visitReads(inner);
-      if (!looksAtTensor(node)) continue;
-      Value* container = node->input(0);
-      const auto key = constantKey(node->input(1));
-      if (!key || !container->node()->isParam() || container->node()->owningBlock() != graph_.block()) continue;
-      if (std::any_of(changes_.begin(), changes_.end(), [&](Node* change) { return mayReach(change, node, *key); }))
-        continue;
-      const std::pair<uint32_t, std::string> place(static_cast<uint32_t>(container->offset()), *key);
-      if (reads_.size() < kMaxEntries || reads_.contains(place)) reads_[place].push_back(node);
-    }
-  }
-
-  static bool looksAtTensor(const Node* node) {
-    if (lookOf(node) == Look::None) return false;
-    const auto contained = node->input(0)->type()->containedTypes();
-    return contained.back()->kind() == c10::TypeKind::TensorType;
-  }
-
-  /// Whether the change may come before the read, and be of what it reads.
-  bool mayReach(const Node* change, Node* read, const std::string& key) {
-    if (!change->isBefore(read) && !haveLoopInCommon(change, read)) return false;
-    const auto changed = changedKey(change);
-    return (!changed || *changed == key) && mayChangeEntriesOf(*memory_, change, read->input(0));
   }
 
   Graph& graph_;
-  const std::shared_ptr<AliasDb> memory_;
-  std::vector<Node*> changes_;
-  std::map<std::pair<uint32_t, std::string>, std::vector<Node*>> reads_;
+  EntryChanges changes_;
+  std::map<std::pair<uint32_t, std::string>, Reads> reads_;
 };
 
 bool asksForLayout(const Node* node) {
@@ -378,6 +454,54 @@ class Specializer {
   std::vector<Node*> writers_;     // nodes that may write to tensors
 };
 
+/// Reads of entries that nothing changes before any more, since branches are gone, are the inputs that stand for the
+/// entries.
+bool readEarlierEntries(Graph& graph, const std::vector<SignatureReader::Described>& known) {
+  std::vector<Node*> reads;
+  const std::function<void(Block*)> visit = [&](Block* block) {
+    for (Node* node : block->nodes()) {
+      for (Block* inner : node->blocks()) visit(inner);
+      if (node->hasAttribute(earlierEntryAttribute())) reads.push_back(node);
+    }
+  };
+  visit(graph.block());
+  if (reads.empty()) return false;
+  EntryChanges changes(graph);
+  std::unordered_map<const Value*, Value*> held;  // of inputs
+  bool changed = false;
+  for (Node* node : reads) {
+    const auto key = changes.keyOf(node);
+    if (!key || lookOf(node) != Look::Read || changes.reach(node, *key) != EntryChanges::Reach::None) continue;
+    const auto index = static_cast<size_t>(node->i(earlierEntryAttribute()));
+    const auto word = std::find_if(known.begin(), known.end(), [&](const auto& each) { return each.input == index; });
+    if (word == known.end() || word->kind.kind != ValueKind::Kind::Tensor) continue;
+    Value* input = graph.inputs()[index];
+    Value*& value = held[input];
+    if (!value) {
+      for (const Use& use : input->uses()) {
+        if (use.user->kind() == prim::unchecked_unwrap_optional && use.user->owningBlock() == graph.block())
+          value = use.user->output();
+      }
+    }
+    if (!value) {
+      const InsertPointGuard guard(graph, graph.nodes().front());
+      Node* unwrap = graph.create(prim::unchecked_unwrap_optional, {input});
+      graph.insertNode(unwrap);
+      operatorOf(*unwrap);
+      value = unwrap->output()->setType(c10::TensorType::get());
+    }
+    for (const Use& use : node->output()->uses().vec()) {  // what a guard would look at is in the signature
+      if (use.user->kind() != prim::BailOut || use.offset != 0 || use.user->outputs().size() != 1) continue;
+      use.user->output()->replaceAllUsesWith(value);
+      use.user->destroy();
+    }
+    node->output()->replaceAllUsesWith(value);
+    node->destroy();
+    changed = true;
+  }
+  return changed;
+}
+
 /// Says of arguments that nothing writes to any more, since branches are gone, whether they require gradients.
 bool refineArguments(Graph& graph, const std::vector<SignatureReader::Described>& known) {
   bool changed = false;
@@ -521,8 +645,10 @@ std::unique_ptr<Plan> makePlan(
     return plan;
   }
   PlanSteps steps;
-  if (prepared.differentiates)
-    steps.refine_arguments = [&](Graph& graph) { return refineArguments(graph, known_of_inputs); };
+  steps.refine_arguments = [&](Graph& graph) {
+    const bool changed = readEarlierEntries(graph, known_of_inputs);
+    return ((changed || prepared.differentiates) && refineArguments(graph, known_of_inputs)) || changed;
+  };
   if (ambient.recordsGradients() && ambient.isUsualDispatch()) {
     steps.decompose = [&](Graph& graph) { return decomposeForGradients(graph, assumptions); };
     steps.create_regions = [](Graph& graph) {

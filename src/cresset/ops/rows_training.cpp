@@ -112,6 +112,14 @@ constexpr Row kTrainingRows[] = {
        return letters;
      }),
      Trait::NeverRaises},
+    {"cresset::common_size(int a, int b) -> int", kernel([](int64_t a, int64_t b) -> int64_t {
+       if (a == 1 || b == 1) return 1;
+       if (a != b)
+         fail(
+             "contracted dimensions need to match, but one has size " + std::to_string(a) + " and the other " +
+             std::to_string(b));
+       return a;
+     })},
     {"cresset::is_column_major(Tensor self) -> bool", kernel([](const Tensor& self) {
        return self.dim() == 2 && self.stride(0) == 1 && self.stride(1) == self.size(0);
      })},
