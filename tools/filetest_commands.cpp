@@ -5,6 +5,7 @@
 #include "filetest_commands.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/core/grad_mode.h>
@@ -72,7 +73,7 @@ struct Command {
   bool source_ranges = false;
   std::vector<const PassInfo*> passes;
   std::string pass_options;  // "disable=licm"
-  bool no_grad = false, inference_mode = false;
+  bool no_grad = false, inference_mode = false, autocast = false;
   bool shows_constants = false;  // those of the test's own table
 };
 
@@ -112,6 +113,8 @@ Command parseCommand(const std::string& text) {
       command.no_grad = true;
     } else if (word == "--inference") {
       command.inference_mode = true;
+    } else if (word == "--autocast") {
+      command.autocast = true;
     } else if (word.starts_with("--disable=")) {
       command.pass_options = word.substr(2);
     } else if (const PassInfo* pass = findRewrite(word)) {
@@ -254,7 +257,11 @@ class Ambient {
  public:
   explicit Ambient(const Command& command) : grad_mode_(!command.no_grad) {
     if (command.inference_mode) inference_mode_.emplace();
+    at::autocast::set_autocast_enabled(at::kCPU, command.autocast);
   }
+  ~Ambient() { at::autocast::set_autocast_enabled(at::kCPU, false); }
+  Ambient(const Ambient&) = delete;
+  Ambient& operator=(const Ambient&) = delete;
 
  private:
   c10::AutoGradMode grad_mode_;
@@ -442,9 +449,10 @@ std::string describeCommands() {
          "all\n"
          "                of it must be the same as unoptimized, else the test fails and can't be blessed\n"
          "Calls are lines '# call: f(torch.ones(2), n=3)' in a source, or in a .ir file, whose graph is `f`; a line\n"
-         "'# let: x = torch.ones(2)' defines a name for the calls after it. --no-grad and --inference say in which "
-         "state\n"
-         "they run, --disable=licm+dce which passes do nothing.\n"
+         "'# let: x = torch.ones(2)' defines a name for the calls after it. --no-grad, --inference and --autocast (of "
+         "the "
+         "CPU,\n"
+         "to bfloat16) say in which state they run, --disable=licm+dce which passes do nothing.\n"
          "A .ir file's lines '# constant: torch.ones(2)' give what it calls CONSTANTS.c0, and so on.\n"
          "Passes may follow parse-ir, compile, code and alias (`# run: compile, inline`) or stand alone for a graph.\n"
          "--source-ranges and --no-source-ranges say whether graphs show them (parse-ir does, compile does not).\n";
