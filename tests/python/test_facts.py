@@ -135,10 +135,12 @@ def test_rules_of_samples(part):
 
 
 def called_again(call):
-    """The call with the results that eager PyTorch returns for its arguments; None if it raises."""
+    """The call with the results that eager PyTorch returns for its arguments, and what is wrong of their memory; None if it raises."""
     try:
-        results = fact_calls.call(fact_calls.overload(call.name), [fact_calls.make(a) for a in call.arguments])
-        return Call(call.name, call.arguments, tuple(describe(result, any_kind=True) for result in results))
+        arguments = [fact_calls.make(a) for a in call.arguments]
+        results = fact_calls.call(fact_calls.overload(call.name), arguments)
+        again = Call(call.name, call.arguments, tuple(describe(result, any_kind=True) for result in results))
+        return again, list(false_memory(call, arguments, results))
     except Exception:
         return None
 
@@ -147,8 +149,19 @@ def is_dtype(name, place):
     return fact_calls.overload(name)._schema.arguments[place].name == "dtype"
 
 
+def of_one_dtype(call, dtype):
+    """The call with all its tensors of another dtype."""
+
+    def changed(argument):
+        if argument[0] == "L":
+            return "L", *map(changed, argument[1:])
+        return ("T", dtype, argument[2]) if argument[0] == "T" else argument
+
+    return Call(call.name, tuple(map(changed, call.arguments)), ())
+
+
 def varied(calls, seed, per_operator, two=False):
-    """Calls with one argument replaced, or also with two; of the same operator at most so many."""
+    """Calls with one argument replaced, or also with two, and all tensors of another dtype; of the same operator at most so many."""
     generator = random.Random(seed)
     by_name = {}
     for call in calls:
@@ -170,6 +183,7 @@ def varied(calls, seed, per_operator, two=False):
         for (i, one), (j, other) in zip(replaced, generator.sample(replaced, len(replaced)) if two else []):
             if i != j:
                 found[call.replaced(i, one).replaced(j, other)] = None
+        found |= {of_one_dtype(call, dtype): None for dtype in fact_calls.ALL_DTYPES if two}
     for name in sorted(by_name):
         found = list(by_name[name])
         yield from generator.sample(found, min(per_operator, len(found)))
@@ -234,7 +248,7 @@ def facts_of_varied(call):
     if _C._has_argument_check(call.name) and is_refused(call):
         return None
     again = called_again(call)
-    return None if again is None else list(false_facts(again))
+    return None if again is None else [*false_facts(again[0]), *again[1]]
 
 
 def is_refused(call):
@@ -259,7 +273,9 @@ def test_calls_that_the_own_check_refuses_have_no_facts():
 @pytest.mark.parametrize("part", range(PARTS))
 def test_rules_of_other_arguments(part):
     calls = recorded(part, dtypes=fact_calls.DTYPES[:2], samples=3)
-    results = list(in_child(facts_of_varied, varied(calls, part, per_operator=sampling.amount(20, 60))))
+    others = list(varied(calls, part, per_operator=sampling.amount(20, 60)))
+    others += varied(calls, part, per_operator=sampling.amount(8, 60), two=True)
+    results = list(in_child(facts_of_varied, others))
     answered = [result for result in results if result is not None]
     assert len(answered) > sampling.amount(400, 1000)
     wrong = [fact for result in answered for fact in result]
@@ -291,6 +307,20 @@ FOUND = [
     Call("aten::sum.dim_IntList", (("K", "sparse", torch.float32, (5, 5)), ("L",), ("V", False, bool), ("V", None, type(None))), ()),
     Call("aten::sum.dim_IntList", (("K", "sparse", torch.int64, ()), ("L",), ("V", False, bool), ("V", torch.bool, torch.dtype)), ()),
     Call("aten::conv1d", (("T", torch.bfloat16, (0, 2, 4)), ("T", torch.complex64, (2, 2, 3)), ("V", None, type(None)), *(("L", ("V", n, int)) for n in (1, 0, 1)), ("V", 1, int)), ()),
+    Call("aten::poisson_nll_loss", (("T", torch.int64, (3,)), ("T", torch.float16, (3,)), ("V", True, bool), ("V", False, bool), ("V", 1e-8, float), ("V", 0, int)), ()),
+    Call("aten::poisson_nll_loss", (("T", torch.int64, (3,)), ("T", torch.float16, (3,)), ("V", False, bool), ("V", False, bool), ("V", 1e-8, float), ("V", 1, int)), ()),
+    Call("aten::margin_ranking_loss", (("T", torch.float64, ()), ("T", torch.int64, (3,)), ("T", torch.float32, (3,)), ("V", 0.5, float), ("V", 0, int)), ()),
+    Call("aten::l1_loss", (("T", torch.int32, (3,)), ("T", torch.int32, (3,)), ("V", 2, int)), ()),
+    Call("aten::einsum", (("V", ",i->i", str), ("L", ("T", torch.float64, ()), ("T", torch.float32, (3,)))), ()),
+    Call("aten::einsum", (("V", "i->", str), ("L", ("T", torch.int32, (3,)))), ()),
+    Call("aten::gru_cell", (("T", torch.float32, (2, 3)), ("T", torch.float64, (2, 4)), ("T", torch.float32, (12, 3)), ("T", torch.float64, (12, 4))), ()),
+    Call("aten::rnn_tanh_cell", (("T", torch.float32, (2, 3)), ("T", torch.bfloat16, (2, 4)), ("T", torch.float32, (4, 3)), ("T", torch.bfloat16, (4, 4))), ()),
+    Call("aten::rnn_relu_cell", (("T", torch.float32, (2, 3)), ("T", torch.bfloat16, (2, 4)), ("T", torch.float32, (4, 3)), ("T", torch.bfloat16, (4, 4))), ()),
+    Call("aten::gru.input", (("T", torch.float32, (2, 5, 3)), ("T", torch.float64, (1, 5, 4)), ("L", ("T", torch.float32, (12, 3)), ("T", torch.float64, (12, 4))), *(("V", n, type(n)) for n in (False, 1, 0.0, False, False, False))), ()),
+    Call("aten::rnn_tanh.input", (("T", torch.float64, (2, 5, 3)), ("T", torch.float32, (1, 5, 4)), ("L", ("T", torch.float64, (4, 3)), ("T", torch.float32, (4, 4))), *(("V", n, type(n)) for n in (False, 1, 0.0, False, False, False))), ()),
+    Call("aten::native_dropout", (("T", torch.float32, (3, 0)), ("V", 0.5, float), ("V", True, bool)), ()),
+    Call("aten::diff", (("T", torch.float32, (3, 0)), ("V", 1, int), ("V", -1, int)), ()),
+    Call("aten::native_channel_shuffle", (("T", torch.float32, (1, 2, 0, 4)), ("V", 1, int)), ()),
     Call("aten::scaled_dot_product_attention", (("T", torch.float32, (1, 3, 4)), ("T", torch.float32, (2, 5, 4)), ("T", torch.float32, (2, 5, 0)), ("V", None, type(None)), ("V", 0.0, float), ("V", False, bool), ("V", None, type(None)), ("V", False, bool)), ()),
 ]  # fmt: skip
 
@@ -300,8 +330,11 @@ def test_found(call):
     assert facts_of_varied(call) == []
 
 
-def test_results_that_share_memory_if_they_are_empty():
-    assert _C._new_results("aten::channel_shuffle") == [False]
+@pytest.mark.parametrize(
+    "name", ["aten::channel_shuffle", "aten::native_channel_shuffle", "aten::diff", "aten::native_dropout"]
+)
+def test_results_that_share_memory_if_they_are_empty(name):
+    assert not any(_C._new_results(name))
 
 
 # ---- Layouts ----
@@ -364,6 +397,14 @@ def storages(values):
     return {values.untyped_storage()._cdata} if strided else set()
 
 
+def false_memory(call, arguments, results):
+    """Results that are in memory of arguments, or of other results, though they are said to be new."""
+    for i, is_new in enumerate(_C._new_results(call.name)):
+        others = [*arguments, *results[:i], *results[i + 1 :]]
+        if is_new and isinstance(results[i], torch.Tensor) and storages(results[i]) & storages(others):
+            yield f"{call.text()}: result {i} is not new"
+
+
 def layout_faults(call):
     """Of a call with arguments in several layouts; how many facts were known, and those that are false."""
     op, known, faults = fact_calls.overload(call.name), 0, []
@@ -376,10 +417,7 @@ def layout_faults(call):
             except Exception:
                 continue
             text = f"{call.text()}, {first} and {others}"
-            for i, is_new in enumerate(_C._new_results(call.name)):
-                others_of = [*arguments, *results[:i], *results[i + 1 :]]
-                if is_new and isinstance(results[i], torch.Tensor) and storages(results[i]) & storages(others_of):
-                    faults.append(f"{text}: result {i} is not new")
+            faults += [f"{text}: {fault}" for fault in false_memory(call, arguments, results)]
             for hidden in ("nothing", "numbers", "ranks") if call.name in RULES else ():
                 facts = _C._facts_of_call(call.name, arguments, hidden)
                 known += "contiguity" in str(facts)

@@ -45,19 +45,21 @@ class Call {
         elements.begin(), elements.end(), [&](const Value* e) { return rankOf(e) == rankOf(list->input(0)); });
   }
 
-  /// Whether the operand is a list that the graph makes, of tensors of one known dtype.
-  bool haveOneDtype(std::string_view argument) const {
-    const Node* list = value(argument)->node();
-    if (list->kind() != prim::ListConstruct || list->inputs().empty()) return false;
-    const auto dtypeOf = [](const Value* element) {
-      const auto type = element->type()->cast<c10::TensorType>();
-      return type ? type->scalarType() : std::nullopt;
+  /// Whether the tensors, and those of lists that the graph makes, are of one known dtype.
+  bool haveOneDtype(std::initializer_list<std::string_view> arguments) const {
+    std::optional<at::ScalarType> dtype;
+    const auto agrees = [&](const Value* tensor) {
+      const auto type = tensor->type()->cast<c10::TensorType>();
+      if (!type || !type->scalarType() || (dtype && dtype != type->scalarType())) return false;
+      dtype = type->scalarType();
+      return true;
     };
-    const auto elements = list->inputs();
-    const auto first = dtypeOf(list->input(0));
-    return first && std::all_of(elements.begin(), elements.end(), [&](const Value* element) {
-             return dtypeOf(element) == first;
-           });
+    return std::all_of(arguments.begin(), arguments.end(), [&](std::string_view argument) {
+      const Value* operand = value(argument);
+      if (operand->node()->kind() != prim::ListConstruct) return agrees(operand);
+      const auto elements = operand->node()->inputs();
+      return !elements.empty() && std::all_of(elements.begin(), elements.end(), agrees);
+    });
   }
 
   /// Whether both tensors are known to be on one device.
@@ -121,8 +123,7 @@ class Call {
   bool isContraction(
       std::string_view self, std::string_view other, std::string_view dims_self, std::string_view dims_other) const {
     const auto left = rank(self), right = rank(other);
-    const auto of_left = constant<std::vector<int64_t>>(dims_self),
-               of_right = constant<std::vector<int64_t>>(dims_other);
+    const auto of_left = knownInts(dims_self), of_right = knownInts(dims_other);
     if (!left || !right || !of_left || !of_right || of_left->size() != of_right->size()) return false;
     const auto areDistinct = [](std::vector<int64_t> dims, size_t rank) {
       const auto size = static_cast<int64_t>(rank);
@@ -170,6 +171,11 @@ class Call {
       }
     }
     return ends() && operand == list->inputs().size();
+  }
+
+  std::optional<std::vector<int64_t>> knownInts(std::string_view argument) const {
+    const auto known = knownValue(*value(argument));
+    return known && known->isIntList() ? std::optional(known->toIntVector()) : std::nullopt;
   }
 
   /// Of an equation that has an arrow.
