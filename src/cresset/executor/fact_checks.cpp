@@ -81,9 +81,9 @@ class CheckInserter {
   std::vector<c10::IValue> facts_;  // of the check that was made last
 };
 
-/// Asserts that sizes and strides are what their expressions say. These are computed next to the tensors by nodes of
-/// their own, from dimensions that are read as soon as their tensors are there, so that no tensor lives longer for it.
-/// And that memory is new that is said to be.
+/// Asserts that sizes, strides and ints are what their expressions say. These are computed next to the values by nodes
+/// of their own, from dimensions that are read as soon as their tensors are there, so that no tensor lives longer for
+/// it. And that memory is new that is said to be.
 class SizeCheckInserter {
  public:
   explicit SizeCheckInserter(Graph& graph)
@@ -95,6 +95,11 @@ class SizeCheckInserter {
             with_strides_.insert(variable.value);
         });
       }
+    }
+    for (const Size& number : facts_->ints) {
+      number.visitVariables([&](const Size::Variable& variable) {
+        if (variable.kind == Size::Variable::Kind::Stride) with_strides_.insert(variable.value);
+      });
     }
   }
 
@@ -113,9 +118,10 @@ class SizeCheckInserter {
   void check(Value* value, Node* before) {
     if (value->unique() >= values_.size()) return;
     values_[value->unique()] = value;
+    before_ = before;
+    checkInt(value);
     const std::vector<Size>& sizes = facts_->sizes[value->unique()];
     if (sizes.empty()) return;
-    before_ = before;
     bool says_more = false;
     for (size_t i = 0; i < sizes.size(); ++i) {
       says_more |= sizes[i] != Size::ofDimension(value->unique(), i);
@@ -129,6 +135,13 @@ class SizeCheckInserter {
           value, kCheckSizes, {listOf(emitAll(sizes))},
           "%" + value->debugName() + " to have the sizes " + textOf(sizes));
     checkLayout(value);
+  }
+
+  /// Of an int that is computed, that it is what its expression says.
+  void checkInt(Value* value) {
+    const Size& known = facts_->ints[value->unique()];
+    if (!known.isKnown() || known == Size::ofInt(value->unique()) || value->node()->kind() == prim::Constant) return;
+    insertCheck(value, kCheckInt, {emit(known)}, "%" + value->debugName() + " to be " + textOf(known));
   }
 
   void checkLayout(Value* value) {
@@ -175,11 +188,15 @@ class SizeCheckInserter {
     return node->output();
   }
 
+  std::string textOf(const Size& size) const {
+    return size.toString([&](size_t id) { return "%" + values_[id]->debugName(); });
+  }
+
   std::string textOf(const std::vector<Size>& sizes) const {
     std::string text = "[";
     for (const Size& size : sizes) {
       if (text.back() != '[') text += ", ";
-      text += size.toString([&](size_t id) { return "%" + values_[id]->debugName(); });
+      text += textOf(size);
     }
     return text + "]";
   }
@@ -235,6 +252,7 @@ class SizeCheckInserter {
   const Symbol kBroadcastSize = Symbol::fromQualString("cresset::broadcast_size");
   const Symbol kStrideIfTensor = Symbol::fromQualString("cresset::stride_if_tensor");
   const Symbol kCheckSizes = Symbol::fromQualString("cresset::check_sizes");
+  const Symbol kCheckInt = Symbol::fromQualString("cresset::check_int");
   const Symbol kCheckLayout = Symbol::fromQualString("cresset::check_layout");
   const Symbol kCheckNew = Symbol::fromQualString("cresset::check_new");
   Graph& graph_;

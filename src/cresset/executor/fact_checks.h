@@ -1,7 +1,9 @@
-// The oracle of facts: plans that assert, while they run, all that the optimizer assumed about their tensors.
+// The oracle of facts: plans that assert, while they run, all that the optimizer assumed about their tensors
+// and ints.
 //
-// Sizes and strides that are known as expressions are computed and compared where the tensor is defined; so is how it
-// lies in memory, and that memory which is said to be new is none of the arguments' of the node.
+// Sizes and strides that are known as expressions are computed and compared where the tensor is defined, ints where
+// they are; so is how a tensor lies in memory, and that memory which is said to be new is none of the arguments' of the
+// node.
 //
 // Every value whose type says more than "a tensor" (dtype, rank, device, requires_grad) is looked at where it is
 // defined and again before each node that uses it, since writes may change what was assumed. A fact that is false ends

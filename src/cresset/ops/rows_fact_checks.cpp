@@ -39,6 +39,12 @@ void checkSizes(const at::Tensor& value, at::IntArrayRef sizes, const std::strin
   throw InternalError(found.str());
 }
 
+void checkInt(int64_t value, int64_t expected, const std::string& what) {
+  if (value == expected) return;
+  throw InternalError(
+      "a plan assumed " + what + ", which is " + std::to_string(expected) + "; it is " + std::to_string(value));
+}
+
 void checkLayout(const at::Tensor& value, int64_t contiguity, at::IntArrayRef strides, const std::string& what) {
   if (value.defined() && holds(static_cast<Contiguity>(contiguity), value)) {
     if (strides.empty() || value.numel() == 0) return;
@@ -93,6 +99,12 @@ constexpr Row kFactCheckRows[] = {
     {"cresset::check_sizes(Tensor? value, int[] sizes, str what) -> ()",
      kernel([](IValue& value, const std::vector<int64_t>& sizes, const std::string& what) {
        if (const auto tensor = tensorIn(value)) checkSizes(*tensor, sizes, what);
+     }),
+     kEffect, Restriction::Internal},
+    // What a branch that was left by a `return` outputs need not be an int.
+    {"cresset::check_int(Any value, int expected, str what) -> ()",
+     kernel([](IValue& value, int64_t expected, const std::string& what) {
+       if (value.isInt()) checkInt(value.toInt(), expected, what);
      }),
      kEffect, Restriction::Internal},
     // 0 for what a branch that was left by a `return` outputs.
