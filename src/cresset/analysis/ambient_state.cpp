@@ -24,7 +24,6 @@ bool changesStateWithin(const Block* block) {
 
 bool changesState(const Node& node) {
   if (const Structure* structure = structureOf(node.kind())) return structure->sets_state;
-  if (node.kind() == prim::PythonOp) return true;
   const Operator* op = operatorOf(node);
   return op && op->changesState();
 }

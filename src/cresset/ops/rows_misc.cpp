@@ -225,7 +225,7 @@ constexpr Row kMiscRows[] = {
        stack.erase(stack.end() - static_cast<std::ptrdiff_t>(count));
        host->call(stack, count - 1);
      },
-     kEffect, Restriction::Foreign},
+     kEffect | Trait::ChangesState, Restriction::Foreign},
     // The emitter puts the call before the inputs. What runs later may do anything, so that nothing is said of
     // arguments.
     {"prim::awaitable(...) -> Any",
