@@ -17,23 +17,15 @@ import torch.nn.functional as F
 
 from . import _C
 
-FUNCTIONS = """abs absolute add addbmm addcdiv addcmul addmm addmv all amax amin angle any argmax argmin argsort asin atan atan2
- atleast_1d atleast_2d baddbmm bmm broadcast_to cat ceil chunk clamp clamp_max clamp_min clone concat conj cos cosh cross
- cummax cumprod cumsum deg2rad diag diagonal diff div divide dot embedding eq erf erfc exp exp2 expm1 flatten flip floor floor_divide fmod
- frac gather ge gt hstack index_select inner isfinite isinf isnan kron le lerp log log10 log1p log2 logaddexp logical_and
- logical_not logical_or logical_xor logsumexp lt masked_fill matmul maximum mean median minimum mm movedim mul multiply mv
- narrow ne neg negative norm ones_like outer permute pow prod reciprocal relu remainder reshape roll round rsqrt rsub scatter
- scatter_add select sigmoid sign sin sinh softmax log_softmax sort sqrt square squeeze stack std sub subtract sum swapaxes
- t take_along_dim tan tanh tile topk transpose tril triu true_divide trunc unbind unflatten unsqueeze var vstack where xor
- zeros_like max min arange eye full full_like linspace logspace ones tensor zeros
- is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor""".split()
-METHODS = """bfloat16 bool contiguous cpu detach dim double expand expand_as float half int long movedim ndimension new_full new_ones
- new_zeros numel repeat reshape_as size split to type_as view view_as""".split()
-F_FUNCTIONS = """adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d binary_cross_entropy
- binary_cross_entropy_with_logits celu conv1d conv2d conv3d cosine_similarity cross_entropy elu gelu glu group_norm hardsigmoid
- hardswish hardtanh huber_loss kl_div l1_loss layer_norm leaky_relu linear log_softmax logsigmoid max_pool1d max_pool2d mish
- mse_loss nll_loss normalize one_hot pad prelu relu relu6 rms_norm selu sigmoid silu smooth_l1_loss softmax softmin softplus
- softsign tanh unfold""".split()
+# Of functions that C++ defines under the name of an operator, the operator table says it. These are the others: functions
+# of Python's, those that choose among operators, and questions for the kind of a tensor or the state.
+FUNCTIONS = """atleast_1d atleast_2d is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled
+ is_tensor tensor""".split()
+METHODS = """bfloat16 bool cpu dim double float half int is_complex is_floating_point long ndimension numel split unflatten""".split()
+F_FUNCTIONS = """adaptive_avg_pool2d binary_cross_entropy binary_cross_entropy_with_logits celu cross_entropy elu glu group_norm
+ hardsigmoid hardswish hardtanh huber_loss kl_div l1_loss layer_norm leaky_relu log_softmax logsigmoid max_pool1d max_pool2d mish
+ mse_loss nll_loss normalize pad relu relu6 rms_norm selu sigmoid silu smooth_l1_loss softmax softmin softsign tanh
+ unfold""".split()
 # Functions of numbers, of ints and floats. They are in the graphs of backends, never in Cresset's own.
 OF_NUMBERS = (min, max, abs, int, float, math.sqrt, math.floor, math.ceil, math.exp, math.log)
 ATTRIBUTES = {"shape", "dtype", "device", "ndim", "layout", "T", "mT", "H", "mH", "is_cuda", "is_nested",
@@ -67,23 +59,19 @@ OF_STATE = tuple(
 )
 
 
+def _is_of_table(name, function):
+    """Whether it is the function of an operator that only computes, by the operator table."""
+    is_built_in = type(function) in (types.BuiltinFunctionType, types.MethodDescriptorType)
+    return is_built_in and not name.startswith("_") and _C._only_computes(f"aten::{name}")
+
+
 def _collect():
     found = {}
-    for name in FUNCTIONS:
-        for owner in (torch, torch.Tensor):
-            if name in ("norm", "split"):
-                continue
+    for owner, others in ((torch, FUNCTIONS), (torch.Tensor, METHODS), (F, F_FUNCTIONS)):
+        for name in dir(owner):
             function = getattr(owner, name, None)
-            if function is not None:
+            if name in others or _is_of_table(name, function):
                 found[id(function)] = function
-    for name in METHODS:
-        function = getattr(torch.Tensor, name, None)
-        if function is not None:
-            found[id(function)] = function
-    for name in F_FUNCTIONS:
-        function = getattr(F, name, None)
-        if function is not None:
-            found[id(function)] = function
     for function in (*HAS_TORCH_FUNCTION, *OF_STATE, *ONLY_WITH):
         found[id(function)] = function
     return found

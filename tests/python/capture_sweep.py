@@ -36,10 +36,12 @@ def text_of(value, parameters):
 def forms_of(name):
     """How programs call an operator of op_db."""
     if name.startswith("nn.functional."):
-        return [f"F.{name[14:]}"] if name[14:] in _rows.F_FUNCTIONS else []
-    if name not in {*_rows.FUNCTIONS, *_rows.METHODS}:
-        return []
-    return [f"torch.{name}"] * hasattr(torch, name) + [f".{name}"] * hasattr(torch.Tensor, name)
+        return [f"F.{name[14:]}"] * _rows.is_functional(getattr(F, name[14:], None))
+    return [
+        form
+        for form, owner in ((f"torch.{name}", torch), (f".{name}", torch.Tensor))
+        if _rows.is_functional(getattr(owner, name, None))
+    ]
 
 
 def programs(op):

@@ -7,7 +7,7 @@ from test_capture_graphs import same
 from torch import nn
 
 import cresset
-from cresset import _frames
+from cresset import _frames, _rows
 
 
 class Thing:
@@ -410,3 +410,56 @@ def test_attributes_that_modules_have_or_not():
     finally:
         del Block.buffer
     agree()
+
+
+@pytest.mark.parametrize(
+    "owner, names", [(torch, _rows.FUNCTIONS), (torch.Tensor, _rows.METHODS), (F, _rows.F_FUNCTIONS)]
+)
+def test_what_the_operator_table_says_stands_there_alone(owner, names):
+    for name in names:
+        assert _rows.is_functional(getattr(owner, name)) and not _rows._is_of_table(name, getattr(owner, name)), name
+
+
+def test_functions_by_the_operator_table():
+    known = {n for n in dir(torch) if _rows.is_functional(getattr(torch, n))}
+    assert {"logaddexp2", "sinc", "add", "sort", "where", "hypot"} <= known
+    # What draws numbers, writes, keeps state, asks for contents, or makes tensors of what is no tensor.
+    others = {
+        "bernoulli",
+        "rand",
+        "dropout",
+        "batch_norm",
+        "instance_norm",
+        "equal",
+        "is_nonzero",
+        "allclose",
+        "manual_seed",
+    }
+    others |= {
+        "tensor",
+        "as_tensor",
+        "from_numpy",
+        "empty",
+        "empty_like",
+        "set_grad_enabled",
+        "relu_",
+        "resize_as_",
+        "lstm_",
+    }
+    assert not others & known
+    methods = {n for n in dir(torch.Tensor) if _rows.is_functional(getattr(torch.Tensor, n))}
+    assert (
+        not {"item", "tolist", "numpy", "set_", "requires_grad_", "retain_grad", "data_ptr", "backward", "add_"}
+        & methods
+    )
+
+
+def test_operators_without_a_name_here_are_in_plans():
+    def f(x, y):
+        z = torch.logaddexp2(x, y) * 2
+        return torch.sinc(z) + z.hypot(x)
+
+    compiled, x, y = cresset.compile(f), torch.randn(3), torch.randn(3)
+    for _ in range(4):
+        assert same(f(x, y), compiled(x, y))
+    assert len(_frames.plans_of(f.__code__, None)) == 1

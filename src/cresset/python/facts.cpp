@@ -4,6 +4,7 @@
 #include "cresset/ops/messages.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_description.h"
+#include "cresset/ops/operator_forms.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/python/common.h"
 #include "cresset/python/graph_handles.h"
@@ -133,6 +134,29 @@ std::optional<std::string> memoryOfCalls(const std::string& kind) {
   return all_new ? "new" : "first";
 }
 
+/// Whether all that calls of an operator do is to return tensors, or to say of what kind a tensor is, and the same for
+/// the same arguments: whichever overload they choose, but for those that take `out`. Of some the table has the facts.
+bool onlyComputes(const std::string& kind) {
+  constexpr Trait kMore = Trait::ChangesTape | Trait::MakesLeaf | Trait::ReplacesMemory | Trait::ChangesState |
+                          Trait::LeavesUninitialized | Trait::AsksAutograd;
+  const auto is_of_tensors = [](const c10::Argument& result) {
+    const c10::TypePtr& type = result.type();
+    return type->isSubtypeOf(*c10::TensorType::get()) || type->isSubtypeOf(*c10::ListType::ofTensors());
+  };
+  const auto is_out = [](const c10::Argument& argument) { return argument.kwarg_only() && isWritten(argument); };
+  bool has_facts = false;
+  for (const Operator* op : OperatorTable::get().overloads(c10::Symbol::fromQualString(kind))) {
+    const auto& schema = op->schema();
+    if (!op->isOfDispatcher() || std::ranges::any_of(schema.arguments(), is_out)) continue;
+    if (op->isMutable() || op->hasSideEffects() || !op->isDeterministic() || op->hasTrait(kMore)) return false;
+    if (hiddenWritesOf(*op)) return false;
+    if (!op->asksForKind() && !std::ranges::all_of(schema.returns(), is_of_tensors)) return false;
+    const OperatorRow* row = findOperatorRow(op->fullName());
+    has_facts |= row && !row->facts.empty();
+  }
+  return has_facts;
+}
+
 void collectUnknownOperators(Block* block, bool may_be_random, std::set<std::string>& names) {
   for (Node* node : block->nodes()) {
     for (Block* inner : node->blocks()) collectUnknownOperators(inner, may_be_random, names);
@@ -175,6 +199,7 @@ void bindFacts(py::module_& module) {
   module.def("_facts_of_call", factsOfCall, py::arg("name"), py::arg("arguments"), py::arg("hide") = "nothing");
   module.def("_new_results", newResults);
   module.def("_memory_of_calls", memoryOfCalls);
+  module.def("_only_computes", onlyComputes);
   module.def("_unknown_operators", unknownOperators, py::arg("graph"), py::arg("may_be_random") = false);
   module.def("_fact_rule_errors", factRuleErrors);
   module.def(
