@@ -33,6 +33,11 @@ bool isShort(const c10::IValue& value, bool may_be_length) {
   return !may_be_length || !value.isInt() || (value.toInt() <= kMaxLength && value.toInt() >= -kMaxLength);
 }
 
+/// Whether a value may be a format of more than fields: "{:>1000000000}", "%1000000000d".
+bool mayHaveWidth(const c10::IValue& value) {
+  return value.isString() && value.toStringRef().find_first_of(":%") != std::string::npos;
+}
+
 class Propagator {
  public:
   bool run(Block* block) {
@@ -91,12 +96,13 @@ class Propagator {
       if (!isConstant(input)) return;
     }
     const Operator* op = operatorOf(*node);
-    if (!op || !op->kernel() || !op->isPure() || op->schema().is_vararg() || op->schema().is_varret()) return;
+    if (!op || !op->kernel() || !op->isPure() || op->schema().is_varret()) return;
     const bool returns_string = node->output(0)->type()->kind() == c10::TypeKind::StringType;
     Stack stack;
     for (const Value* input : node->inputs()) {
       auto value = toIValue(input);
       if (!value || !isImmutable(*value) || !isShort(*value, returns_string)) return;
+      if (op->schema().is_vararg() && mayHaveWidth(*value)) return;
       stack.push_back(std::move(*value));
     }
     try {
@@ -104,7 +110,8 @@ class Propagator {
     } catch (const std::exception&) {
       return;
     }
-    if (stack.size() == node->outputs().size() && std::all_of(stack.begin(), stack.end(), isImmutable))
+    const auto isFit = [](const c10::IValue& value) { return isImmutable(value) && isShort(value, false); };
+    if (stack.size() == node->outputs().size() && std::all_of(stack.begin(), stack.end(), isFit))
       replaceByConstants(node, stack);
   }
 

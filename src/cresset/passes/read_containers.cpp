@@ -142,24 +142,59 @@ class ListReader {
     return !memory_->hasWriters(list);
   }
 
-  /// `[a, b] + [c]` and `[a, b, c][1:]` are lists of known elements.
+  /// The sizes of a tensor whose rank is known.
+  static bool isOfSizes(const Value* list) {
+    const Node* node = list->node();
+    if (node->kind() != aten::size || node->inputs().size() != 1 || list->type()->kind() != c10::TypeKind::ListType)
+      return false;
+    const auto* tensor = node->input(0)->type()->castRaw<c10::TensorType>();
+    return tensor && tensor->dim();
+  }
+
+  static bool hasKnownElements(const Value* list) {
+    return list->node()->kind() == prim::ListConstruct || isOfSizes(list);
+  }
+
+  /// `[a, b] + [c]`, `[a, b, c][1:]` and `x.shape[:-1]` are lists of known elements.
   static bool makesOfLists(const Node* node) {
     return (node->kind() == aten::add || node->kind() == aten::slice) && !node->inputs().empty() &&
-           node->input(0)->node()->kind() == prim::ListConstruct;
+           hasKnownElements(node->input(0));
+  }
+
+  std::vector<Value*> elementsOf(const Value* list) {
+    Node* made = list->node();
+    if (made->kind() == prim::ListConstruct) return made->inputs().vec();
+    std::vector<Value*> sizes;
+    const InsertPointGuard guard(graph_, made);
+    for (size_t i = 0; i < *made->input(0)->type()->expectRef<c10::TensorType>().dim(); ++i) {
+      Value* place = graph_.insertConstant(static_cast<int64_t>(i));
+      Node* size = graph_.create(aten::size, {made->input(0), place});
+      size->output()->setType(c10::IntType::get());
+      graph_.insertNode(size)->copyLocation(made);
+      sizes.push_back(size->output());
+    }
+    return sizes;
+  }
+
+  static size_t numElements(const Value* list) {
+    const Node* node = list->node();
+    if (node->kind() == prim::ListConstruct) return node->inputs().size();
+    return *node->input(0)->type()->expectRef<c10::TensorType>().dim();
   }
 
   bool makeAtOnce(Node* node) {
     if (!isKnown(node->input(0))) return false;
-    std::vector<Value*> elements = node->input(0)->node()->inputs().vec();
+    std::vector<Value*> elements;
     if (node->kind() == aten::add) {
-      const Value* other = node->input(1);
-      if (other->node()->kind() != prim::ListConstruct || !isKnown(other)) return false;
-      const auto more = other->node()->inputs();
+      if (!hasKnownElements(node->input(1)) || !isKnown(node->input(1))) return false;
+      elements = elementsOf(node->input(0));
+      const std::vector<Value*> more = elementsOf(node->input(1));
       elements.insert(elements.end(), more.begin(), more.end());
     } else {
-      auto part = slice(elements, *node);
-      if (!part) return false;
-      elements = std::move(*part);
+      const auto places = placesOfSlice(numElements(node->input(0)), *node);
+      if (!places) return false;
+      const std::vector<Value*> all = elementsOf(node->input(0));
+      for (const size_t place : *places) elements.push_back(all[place]);
     }
     Node* made = graph_.create(prim::ListConstruct, elements);
     made->insertBefore(node)->copyLocation(node);
@@ -170,8 +205,8 @@ class ListReader {
   }
 
   /// As Python slices; nothing if a bound is not constant, or the step is not positive.
-  static std::optional<std::vector<Value*>> slice(const std::vector<Value*>& elements, const Node& node) {
-    const auto size = static_cast<int64_t>(elements.size());
+  static std::optional<std::vector<size_t>> placesOfSlice(size_t num_elements, const Node& node) {
+    const auto size = static_cast<int64_t>(num_elements);
     const auto bound = [&](const Value* value, int64_t missing) -> std::optional<int64_t> {
       if (isNoneConstant(value)) return missing;
       const auto constant = constantAs<int64_t>(value);
@@ -181,9 +216,9 @@ class ListReader {
     const auto start = bound(node.input(1), 0), end = bound(node.input(2), size);
     const auto step = constantAs<int64_t>(node.input(3));
     if (!start || !end || !step || *step < 1) return std::nullopt;
-    std::vector<Value*> part;
-    for (int64_t i = *start; i < *end; i += std::min(*step, size + 1)) part.push_back(elements[static_cast<size_t>(i)]);
-    return part;
+    std::vector<size_t> places;
+    for (int64_t i = *start; i < *end; i += std::min(*step, size + 1)) places.push_back(static_cast<size_t>(i));
+    return places;
   }
 
   Graph& graph_;
