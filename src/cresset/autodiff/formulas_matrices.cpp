@@ -52,7 +52,7 @@ def with_common_sizes(x: Tensor, other: Tensor, dims: List[int], dims_other: Lis
   none: List[int] = []
   sizes = sizes_at(x, kept_dims(none, x.dim()))
   for i in range(len(dims)):
-    sizes[dims[i]] = torch.ops.cresset.common_size(x.size(dims[i]), other.size(dims_other[i]))
+    sizes[dims[i]] = torch.ops.cresset.common_size(x.size(dims[i]), other.size(dims_other[i]), dims[i], dims_other[i])
   return torch._grad_sum_to_size(x, sizes)
 
 def contracted(a: Tensor, b: Tensor, dims_a: List[int], dims_b: List[int]) -> Tensor:

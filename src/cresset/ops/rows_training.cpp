@@ -112,12 +112,14 @@ constexpr Row kTrainingRows[] = {
        return letters;
      }),
      Trait::NeverRaises},
-    {"cresset::common_size(int a, int b) -> int", kernel([](int64_t a, int64_t b) -> int64_t {
+    {"cresset::common_size(int a, int b, int dim_a, int dim_b) -> int",
+     kernel([](int64_t a, int64_t b, int64_t dim_a, int64_t dim_b) -> int64_t {
        if (a == 1 || b == 1) return 1;
-       if (a != b)
+       if (a != b) {
          fail(
-             "contracted dimensions need to match, but one has size " + std::to_string(a) + " and the other " +
-             std::to_string(b));
+             "contracted dimensions need to match, but first has size " + std::to_string(a) + " in dim " +
+             std::to_string(dim_a) + " and second has size " + std::to_string(b) + " in dim " + std::to_string(dim_b));
+       }
        return a;
      })},
     {"cresset::is_column_major(Tensor self) -> bool", kernel([](const Tensor& self) {

@@ -39,6 +39,8 @@ void optimize(Pipeline& passes) {
       passes.run("simplify-branches");
       passes.run("lower-tuples");
     });
+    // Ranks tell how many sizes a tensor has.
+    passes.run("read-containers");
     // Last of the round, as it needs types to know what autograd keeps; what nothing writes to has better types.
     passes.run("remove-tensor-mutation");
   });

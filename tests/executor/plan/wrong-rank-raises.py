@@ -7,10 +7,8 @@ def f(x):
 # ---- expect
 # f(torch.ones(3))
 graph(%x : Float(*, requires_grad=0, device=cpu)):
+  %12 : str = prim::Constant[value="expected 2 dimensions, got 1"]()
   %7 : str = prim::Constant[value="builtins.ValueError"]()
-  %4 : str = prim::Constant[value="expected 2 dimensions, got {}"]()
-  %10 : int = prim::Constant[value=1]()
-  %6 : str = aten::format(%4, %10)
-   = prim::RaiseException(%6, %7)
+   = prim::RaiseException(%12, %7)
   %8 : Float(*, requires_grad=0, device=cpu) = aten::t(%x)
   return (%8)
