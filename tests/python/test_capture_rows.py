@@ -436,7 +436,6 @@ def test_functions_by_the_operator_table():
         "manual_seed",
     }
     others |= {
-        "tensor",
         "as_tensor",
         "from_numpy",
         "empty",

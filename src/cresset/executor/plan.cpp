@@ -157,7 +157,7 @@ class EntryChanges {
 
   enum class Reach : uint8_t {
     None,
-    InBranches,  // the first change stands in a branch or loop: this plan may not have it
+    InBranches,  // the first change stands in a branch: this plan may not have it
     Always,
   };
   Reach reach(Node* read, const std::string& key) {
@@ -187,7 +187,10 @@ class EntryChanges {
       bool may_come_before = first->isBefore(read);
       for (const Node* owner = ownerOf(read); owner && !may_come_before; owner = ownerOf(owner))
         may_come_before = loops.contains(owner);
-      return !may_come_before ? Reach::None : ownerOf(first) ? Reach::InBranches : Reach::Always;
+      if (!may_come_before) return Reach::None;
+      const Node* owner = ownerOf(first);
+      while (owner && owner->kind() != prim::If) owner = ownerOf(owner);
+      return owner ? Reach::InBranches : Reach::Always;
     }
   };
 
