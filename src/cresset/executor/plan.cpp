@@ -125,9 +125,12 @@ Look lookOf(const Node* node) {
   }
 }
 
+const Node* ownerOf(const Node* node) {
+  return node->owningBlock()->owningNode();
+}
+
 /// Whether a node may run before another that stands before it.
 bool haveLoopInCommon(const Node* a, const Node* b) {
-  const auto ownerOf = [](const Node* node) { return node->owningBlock()->owningNode(); };
   for (const Node* loop = ownerOf(a); loop; loop = ownerOf(loop)) {
     if (loop->kind() != prim::Loop) continue;
     for (const Node* other = ownerOf(b); other; other = ownerOf(other)) {
@@ -137,8 +140,13 @@ bool haveLoopInCommon(const Node* a, const Node* b) {
   return false;
 }
 
-const Node* ownerOf(const Node* node) {
-  return node->owningBlock()->owningNode();
+/// What the node returns that looks at an entry: `held` stands for it, null if it is not there. Null if that raises.
+Value* resultOfLook(Graph& graph, Node* node, Value* held) {
+  const Look look = lookOf(node);
+  const InsertPointGuard guard(graph, node);
+  if (look == Look::Ask) return graph.insertConstant(held != nullptr);
+  if (held || look == Look::Read) return held;
+  return look == Look::GetDefault ? node->input(2) : graph.insertConstant(c10::IValue(), node->output()->type());
 }
 
 /// What may have changed an entry of an argument, a dict or list of tensors, before a node reads it.
@@ -362,12 +370,8 @@ class Specializer {
       const auto word =
           static_cast<size_t>(std::find(described_.begin(), described_.end(), input) - described_.begin());
       const bool is_there = known_[word].kind.kind == ValueKind::Kind::Tensor;
-      const Look look = lookOf(node);
-      if (!is_there && look == Look::Read) continue;
-      const InsertPointGuard guard(graph_, node);
-      Value* known = is_there ? input : look == Look::GetDefault ? node->input(2) : nullptr;
-      if (look == Look::Ask) known = graph_.insertConstant(is_there);
-      if (!known) known = graph_.insertConstant(c10::IValue(), node->output()->type());
+      Value* known = resultOfLook(graph_, node, is_there ? input : nullptr);
+      if (!known) continue;
       node->output()->replaceAllUsesWith(known);
       node->destroy();
     }
@@ -470,35 +474,32 @@ bool readEarlierEntries(Graph& graph, const std::vector<SignatureReader::Describ
   visit(graph.block());
   if (reads.empty()) return false;
   EntryChanges changes(graph);
-  std::unordered_map<const Value*, Value*> held;  // of inputs
+  const auto heldBy = [&](Value* input) -> Value* {
+    for (const Use& use : input->uses()) {
+      if (use.user->kind() == prim::unchecked_unwrap_optional && use.user->owningBlock() == graph.block())
+        return use.user->output();
+    }
+    const InsertPointGuard guard(graph, graph.nodes().front());
+    Node* unwrap = graph.create(prim::unchecked_unwrap_optional, {input});
+    graph.insertNode(unwrap);
+    operatorOf(*unwrap);
+    return unwrap->output()->setType(c10::TensorType::get());
+  };
   bool changed = false;
   for (Node* node : reads) {
     const auto key = changes.keyOf(node);
-    if (!key || lookOf(node) != Look::Read || changes.reach(node, *key) != EntryChanges::Reach::None) continue;
+    if (!key || changes.reach(node, *key) != EntryChanges::Reach::None) continue;
     const auto index = static_cast<size_t>(node->i(earlierEntryAttribute()));
     const auto word = std::find_if(known.begin(), known.end(), [&](const auto& each) { return each.input == index; });
-    if (word == known.end() || word->kind.kind != ValueKind::Kind::Tensor) continue;
-    Value* input = graph.inputs()[index];
-    Value*& value = held[input];
-    if (!value) {
-      for (const Use& use : input->uses()) {
-        if (use.user->kind() == prim::unchecked_unwrap_optional && use.user->owningBlock() == graph.block())
-          value = use.user->output();
-      }
-    }
-    if (!value) {
-      const InsertPointGuard guard(graph, graph.nodes().front());
-      Node* unwrap = graph.create(prim::unchecked_unwrap_optional, {input});
-      graph.insertNode(unwrap);
-      operatorOf(*unwrap);
-      value = unwrap->output()->setType(c10::TensorType::get());
-    }
+    const bool is_there = word->kind.kind == ValueKind::Kind::Tensor;
+    Value* result = resultOfLook(graph, node, is_there ? heldBy(graph.inputs()[index]) : nullptr);
+    if (!result) continue;
     for (const Use& use : node->output()->uses().vec()) {  // what a guard would look at is in the signature
       if (use.user->kind() != prim::BailOut || use.offset != 0 || use.user->outputs().size() != 1) continue;
-      use.user->output()->replaceAllUsesWith(value);
+      use.user->output()->replaceAllUsesWith(result);
       use.user->destroy();
     }
-    node->output()->replaceAllUsesWith(value);
+    node->output()->replaceAllUsesWith(result);
     node->destroy();
     changed = true;
   }
