@@ -16,6 +16,6 @@ f: 2 inputs, 2 registers
   1  r0 = Wait(r1)  # fork-and-wait.py:8
   2  Drop r1  # fork-and-wait.py:8
   3  Return move r0  # fork-and-wait.py:8
-fork 0, <forked function>: 2 inputs, 2 registers
+apart 0, <forked function>: 2 inputs, 2 registers
   0  r1 = CallFunction fn(move r0, move r1)  # fork-and-wait.py:7
   1  Return move r1  # fork-and-wait.py:7

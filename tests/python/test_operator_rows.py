@@ -111,7 +111,6 @@ STRUCTURAL = {"aten::wait", "prim::TupleIndex", "prim::TupleUnpack", "prim::Unin
 ELSEWHERE = {
     "aten::save": "test_torch_jit_behaviours.py::test_behaviour",  # writes files
     "prim::PythonOp": "test_script_modules.py::test_ignored_methods",
-    "prim::awaitable": "test_torch_jit_behaviours.py::test_behaviour",
     "prim::awaitable_nowait": "test_torch_jit_behaviours.py::test_behaviour",
     "prim::awaitable_wait": "test_torch_jit_behaviours.py::test_behaviour",
     "prim::MMBatchSide": "test_graph_passes.py::test_products_together",

@@ -11,7 +11,7 @@
 
 #include "cresset/archive/class_printer.h"
 #include "cresset/archive/debug_writer.h"
-#include "cresset/ir/apart.h"
+#include "cresset/ir/structure.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/upgraders.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cresset/archive/code_printer_impl.h"
-#include "cresset/ir/apart.h"
+#include "cresset/ir/structure.h"
 #include "cresset/support/error.h"
 
 namespace cresset {

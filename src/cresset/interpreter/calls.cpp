@@ -13,6 +13,7 @@
 #include "cresset/interpreter/profile.h"
 #include "cresset/interpreter/run.h"
 #include "cresset/interpreter/run_thread.h"
+#include "cresset/ops/awaitables.h"
 #include "cresset/ops/object_slots.h"
 
 namespace cresset {
@@ -25,6 +26,20 @@ namespace {
 
 /// Runs inside runs (an operator or a custom class calls back) use C++ stack.
 constexpr int kMaxNestedRuns = 500;
+
+class CallOfCode final : public AwaitedCall {
+ public:
+  CallOfCode(std::shared_ptr<const Code> code, c10::TypePtr type)
+      : AwaitedCall(std::move(type)), code_(std::move(code)) {}
+  c10::IValue run(std::vector<c10::IValue> inputs) const override {
+    runCode(*code_, inputs);
+    return std::move(inputs.at(0));
+  }
+  std::shared_ptr<void> owner() const override { return code_->program.lock(); }
+
+ private:
+  std::shared_ptr<const Code> code_;
+};
 
 /// Null if the function is not one of ours, or does not run as Code.
 const Code* codeOf(torch::jit::Function& function, uint32_t num_inputs) {
@@ -284,14 +299,26 @@ void Run::callMethod(const Instruction& instruction) {
   call(*callee, operands, instruction.c);
 }
 
-void Run::fork(const Instruction& instruction) {
-  const Code& code = *frames_.back().code;
-  const uint32_t* operands = code.pool.data() + instruction.a;
+std::vector<c10::IValue> Run::takeInputs(const Instruction& instruction) {
+  const uint32_t* operands = frames_.back().code->pool.data() + instruction.a;
   std::vector<c10::IValue> inputs;
   inputs.reserve(instruction.c);
   for (uint32_t i = 0; i < instruction.c; ++i) inputs.push_back(take(operands[1 + i]));
-  setOutput(instruction, startFork(code.forks[instruction.b], std::move(inputs), code.fork_types[instruction.b]));
+  return inputs;
+}
+
+void Run::fork(const Instruction& instruction) {
+  const Code& code = *frames_.back().code;
+  setOutput(
+      instruction, startFork(code.apart[instruction.b], takeInputs(instruction), code.apart_types[instruction.b]));
   charge(ContainerMeter::kFuture);  // the fork itself counts while it lives
+}
+
+void Run::makeAwaitable(const Instruction& instruction) {
+  if (meter_) charge(ContainerMeter::kFuture + instruction.c * sizeof(c10::IValue));
+  const Code& code = *frames_.back().code;
+  auto call = c10::make_intrusive<CallOfCode>(code.apart[instruction.b], code.apart_types[instruction.b]);
+  setOutput(instruction, cresset::makeAwaitable(std::move(call), takeInputs(instruction)));
 }
 
 }  // namespace cresset

@@ -56,7 +56,7 @@ enum class Format : uint8_t {
   PoolOperator,
   PoolFunction,
   PoolMethod,
-  PoolFork,
+  PoolApart,
   PoolSubgraph,
   PoolOut,
   PoolGuard,
@@ -156,12 +156,12 @@ class Code {
   std::vector<std::unique_ptr<MethodSite>> methods;
   std::vector<c10::TypePtr> types;
   std::vector<std::vector<c10::TypePtr>> type_lists;  // of isinstance
-  std::vector<std::shared_ptr<const Code>> forks;
+  std::vector<std::shared_ptr<const Code>> apart;     // of forks and awaitables
   std::vector<std::shared_ptr<const CompiledSubgraph>> subgraphs;
   std::vector<OutSite> out_sites;  // with any, the code runs with a memory
   std::vector<std::shared_ptr<BailOutSite>> guards;
-  std::vector<c10::TypePtr> fork_types;  // what their futures hold
-  std::vector<uint32_t> location_of;     // per instruction, into `locations`
+  std::vector<c10::TypePtr> apart_types;  // what their results are
+  std::vector<uint32_t> location_of;      // per instruction, into `locations`
   std::vector<Location> locations;
   std::vector<AttributeName> attributes;  // of GetSlot and SetSlot, in order of instructions
   /// Of code that may be left for a plan.
@@ -183,7 +183,8 @@ struct EmitOptions {
   std::vector<std::shared_ptr<BailOutSite>> sites;
   /// Must outlive the code, and the graph too if it is given.
   const HotLoops* hot_loops = nullptr;
-  /// Compiles the graph's subgraphs, those in its forks and in its interpreted subgraphs; null if they are interpreted.
+  /// Compiles the graph's subgraphs, those that run apart and those in its interpreted subgraphs; null if they are
+  /// interpreted.
   SubgraphCompiler compile_subgraph = nullptr;
   /// Nodes that compute into the memory of the run; null if none does.
   const OutSites* out_sites = nullptr;

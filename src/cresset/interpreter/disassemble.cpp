@@ -161,7 +161,7 @@ class Listing {
       case Format::PoolOut:
         pool(i, "out variant " + std::to_string(i.b));
         break;
-      case Format::PoolFork:
+      case Format::PoolApart:
       case Format::PoolSubgraph:
       case Format::PoolGuard:
         pool(i, name + ' ' + std::to_string(i.b));
@@ -195,8 +195,8 @@ class Listing {
 
 std::string disassemble(const Code& code) {
   std::string text = Listing(code).print();
-  for (size_t i = 0; i < code.forks.size(); ++i)
-    text += "fork " + std::to_string(i) + ", " + disassemble(*code.forks[i]);
+  for (size_t i = 0; i < code.apart.size(); ++i)
+    text += "apart " + std::to_string(i) + ", " + disassemble(*code.apart[i]);
   for (size_t i = 0; i < code.subgraphs.size(); ++i) {
     if (const Code* inner = code.subgraphs[i]->code())
       text += "subgraph " + std::to_string(i) + ", " + disassemble(*inner);

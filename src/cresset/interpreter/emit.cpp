@@ -11,7 +11,6 @@
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/interpreter/operator_call.h"
 #include "cresset/ir/constants.h"
-#include "cresset/ops/awaitables.h"
 #include "cresset/ops/nesting.h"
 #include "cresset/ops/without_autocast.h"
 #include "cresset/support/error.h"
@@ -19,20 +18,6 @@
 namespace cresset {
 
 namespace {
-
-class CallOfCode final : public AwaitedCall {
- public:
-  CallOfCode(std::shared_ptr<const Code> code, c10::TypePtr type)
-      : AwaitedCall(std::move(type)), code_(std::move(code)) {}
-  c10::IValue run(std::vector<c10::IValue> inputs) const override {
-    runCode(*code_, inputs);
-    return std::move(inputs.at(0));
-  }
-  std::shared_ptr<void> owner() const override { return code_->program.lock(); }
-
- private:
-  std::shared_ptr<const Code> code_;
-};
 
 bool holdsNoReference(const c10::Type& type) {
   switch (type.kind()) {
@@ -413,7 +398,6 @@ void Emitter::emitOperator(const Liveness::NodeInfo& info) {
   const Operator* op = operatorOf(node);
   const Op instruction = scalarInstruction(*op);
   if (instruction != Op::Count && emitInstruction(info, instruction)) return;
-  if (node.kind() == prim::awaitable) return emitAwaitable(info);
   const uint32_t index = operatorIndex(op);
   if (const StridedView view = inner_views_ && inner_views_->contains(&node) ? stridedViewOf(*op) : nullptr) {
     code_.views[index] = view;
@@ -439,33 +423,6 @@ uint32_t Emitter::operatorIndex(const Operator* op) {
     code_.views.push_back(nullptr);
   }
   return it->second;
-}
-
-/// The operator takes what is to be called before the inputs.
-void Emitter::emitAwaitable(const Liveness::NodeInfo& info) {
-  const Node& node = *info.node;
-  const auto type = node.output()->type()->cast<c10::AwaitType>();
-  const Attribute* subgraph = node.findAttribute(attr::Subgraph);
-  const std::string kind = node.kind().toQualString();
-  if (!type || !subgraph) throw UserError(kind + " has a subgraph, and returns an Await", node.sourceRange());
-  auto code = cresset::emitCode(
-      *node.g(attr::Subgraph), "<awaitable function>", code_.program, {.compile_subgraph = compile_subgraph_});
-  if (code->num_inputs != node.inputs().size() || code->num_outputs != 1) {
-    throw UserError(
-        "the subgraph of " + kind + " has " + std::to_string(node.inputs().size()) + " inputs and one output",
-        node.sourceRange());
-  }
-  auto call = c10::make_intrusive<CallOfCode>(std::move(code), type->getElementType());
-  const size_t start = code_.pool.size();
-  const InputRange inputs = node.inputs();
-  code_.pool.push_back(kNoRegister);
-  code_.pool.push_back(constant(c10::IValue::make_capsule(std::move(call))) | kConstantBit);
-  for (size_t k = 0; k < inputs.size(); ++k)
-    code_.pool.push_back(operand(inputs[k], info.first_flag + static_cast<uint32_t>(k)));
-  releaseDying(info, 0);
-  code_.pool[start] = defineOutput(node.output());
-  add(Op::CallKernel, static_cast<uint32_t>(start), operatorIndex(operatorOf(*info.node)),
-      static_cast<uint32_t>(inputs.size() + 1), 1);
 }
 
 void Emitter::emitScalar(const Liveness::NodeInfo& info, Op op) {
@@ -558,15 +515,19 @@ uint32_t Emitter::functionSite(torch::jit::Function* function) {
 }
 
 void Emitter::emitFork(const Liveness::NodeInfo& info) {
+  emitApart(Op::Fork, info, "<forked function>");
+}
+
+void Emitter::emitAwaitable(const Liveness::NodeInfo& info) {
+  emitApart(Op::MakeAwaitable, info, "<awaitable function>");
+}
+
+void Emitter::emitApart(Op op, const Liveness::NodeInfo& info, const char* name) {
   const Node& node = *info.node;
-  const auto& subgraph = node.g(attr::Subgraph);
-  code_.forks.push_back(
-      cresset::emitCode(*subgraph, "<forked function>", code_.program, {.compile_subgraph = compile_subgraph_}));
-  const auto future = node.output()->type()->cast<c10::FutureType>();
-  if (!future)
-    throw UserError("prim::fork returns a Future, not " + node.output()->type()->repr_str(), node.sourceRange());
-  code_.fork_types.push_back(future->getElementType());
-  emitPool(Op::Fork, info, static_cast<uint32_t>(code_.forks.size() - 1));
+  code_.apart.push_back(
+      cresset::emitCode(*node.g(attr::Subgraph), name, code_.program, {.compile_subgraph = compile_subgraph_}));
+  code_.apart_types.push_back(node.output()->type()->containedType(0));
+  emitPool(op, info, static_cast<uint32_t>(code_.apart.size() - 1));
 }
 
 void Emitter::emitSubgraph(const Liveness::NodeInfo& info) {

@@ -45,7 +45,7 @@ class Emitter {
   /// of others are copied, and dropped after the call.
   void emitOperatorCall(Op op, const Liveness::NodeInfo& info, uint32_t b);
   uint32_t operatorIndex(const Operator* op);
-  void emitAwaitable(const Liveness::NodeInfo& info);
+  void emitApart(Op op, const Liveness::NodeInfo& info, const char* name);
   /// For instructions that borrow their operands: ra = op(vb, vc). `owning` operands are dropped after it.
   void emitBorrowing(Op op, const Liveness::NodeInfo& info, uint32_t b, uint32_t c, uint16_t n = 0);
   /// Releases the scalar operands that die here; returns the others, which must outlive the instruction.

@@ -378,6 +378,11 @@ bool Run::interpret() {
     fork(*pc);
     NEXT();
   }
+  CASE(MakeAwaitable) {
+    SAVE();
+    makeAwaitable(*pc);
+    NEXT();
+  }
   CASE(Wait) {
     SAVE();
     {

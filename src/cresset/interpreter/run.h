@@ -99,7 +99,9 @@ class Run {
   void callOutside(torch::jit::Function& function, const Instruction& instruction);
   void callFunction(const Instruction& instruction);
   void callMethod(const Instruction& instruction);
+  std::vector<c10::IValue> takeInputs(const Instruction& instruction);
   void fork(const Instruction& instruction);
+  void makeAwaitable(const Instruction& instruction);
   void callSubgraph(const Instruction& instruction);
   void callOut(const Instruction& instruction);  // out_calls.cpp
   void callView(const Instruction& instruction);

@@ -122,8 +122,9 @@ class Printer {
     out_ += " = ";
     const Attribute* subgraph = node.findAttribute(attr::Subgraph);
     if (subgraph && subgraph->kind() != Kind::Graph) subgraph = nullptr;
-    // A call of the host's is shown by its name, as no text means the function that its first input holds.
-    const Attribute* host = node.kind() == prim::PythonOp ? node.findAttribute(attr::name) : nullptr;
+    // A call of what a capsule holds is shown by its name, as no text means the capsule.
+    const bool calls_capsule = !node.inputs().empty() && node.inputs()[0]->type()->kind() == c10::TypeKind::CapsuleType;
+    const Attribute* host = calls_capsule ? node.findAttribute(attr::name) : nullptr;
     if (host) {
       out_ += "^" + host->asString() + "()";
     } else {

@@ -37,6 +37,7 @@ constexpr TypeWord kTypeWords[] = {
     {"receiver", "an object", {TypeKind::ClassType, TypeKind::InterfaceType}},
     {"function", "a constant of type Function", {TypeKind::FunctionType, TypeKind::FunctionType}},
     {"future", "a Future", {TypeKind::FutureType, TypeKind::FutureType}},
+    {"await", "an Await", {TypeKind::AwaitType, TypeKind::AwaitType}},
 };
 
 /// What a row says of one operand.

@@ -52,6 +52,7 @@ struct Structure {
   Memory memory = Memory::None;
   Raises raises = Raises::Never;
   bool sets_state = false;
+  bool runs_apart = false;
 };
 
 /// All rows, by Structural.
@@ -70,6 +71,12 @@ inline bool isStructural(Symbol kind) {
 inline Memory memoryOf(const Node& node, Memory otherwise) {
   const Structure* structure = structureOf(node.kind());
   return structure ? structure->memory : otherwise;
+}
+
+/// Whether the node's attribute `Subgraph` is a call that runs beside the program around it, or later.
+inline bool runsApart(const Node& node) {
+  const Structure* structure = structureOf(node.kind());
+  return structure && structure->runs_apart;
 }
 
 /// What is wrong with a node by itself: its numbers of inputs, outputs and blocks, its attributes, the types that must

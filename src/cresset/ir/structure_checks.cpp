@@ -397,13 +397,17 @@ void checkBailOut(const Node& n) {
   }
 }
 
-void checkFork(const Node& n) {
-  const auto future = n.outputs()[0]->type()->cast<c10::FutureType>();
+void checkApart(const Node& n) {
+  const TypePtr& type = n.outputs()[0]->type();
   const Graph& graph = *n.g(attr::Subgraph);
   checkSubgraphInputs(n, graph);
-  if (graph.outputs().size() != 1)
-    complain("the subgraph of prim::fork has 1 output, not " + std::to_string(graph.outputs().size()));
-  expectFits(graph.outputs()[0], future->getElementType(), "the result of a Future");
+  if (graph.outputs().size() != 1) {
+    complain(
+        std::string("the subgraph of ") + n.kind().toQualString() + " has 1 output, not " +
+        std::to_string(graph.outputs().size()));
+  }
+  const char* where = type->kind() == TypeKind::FutureType ? "the result of a Future" : "the result of an Await";
+  expectFits(graph.outputs()[0], type->containedType(0), where);
 }
 
 void checkSubgraph(const Node& n) {

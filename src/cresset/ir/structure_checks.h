@@ -35,7 +35,7 @@ void checkSetAttr(const Node& n);
 void checkCallFunction(const Node& n);
 void checkIsinstance(const Node& n);
 void checkUncheckedCast(const Node& n);
-void checkFork(const Node& n);
+void checkApart(const Node& n);
 void checkBailOut(const Node& n);
 void checkSubgraph(const Node& n);
 

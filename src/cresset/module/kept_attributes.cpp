@@ -5,7 +5,7 @@
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/analysis/plain_types.h"
-#include "cresset/ir/apart.h"
+#include "cresset/ir/structure.h"
 #include "cresset/ops/object_slots.h"
 
 namespace cresset {
@@ -81,7 +81,7 @@ void collectForks(Block* block, std::vector<Graph*>& graphs) {
 }  // namespace
 
 const std::shared_ptr<Graph>* forkedBy(const Node* node) {
-  return runsApart(*node) && node->hasAttribute(attr::Subgraph) ? &node->g(attr::Subgraph) : nullptr;
+  return runsApart(*node) ? &node->g(attr::Subgraph) : nullptr;
 }
 
 std::vector<Graph*> withForks(Graph& graph) {

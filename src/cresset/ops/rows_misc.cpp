@@ -226,20 +226,6 @@ constexpr Row kMiscRows[] = {
        host->call(stack, count - 1);
      },
      kEffect | Trait::ChangesState, Restriction::Foreign},
-    // The emitter puts the call before the inputs. What runs later may do anything, so that nothing is said of
-    // arguments.
-    {"prim::awaitable(...) -> Any",
-     [](Stack& stack, size_t count) {
-       const auto first = stack.end() - static_cast<std::ptrdiff_t>(count);
-       auto call = count > 0 && first->isCapsule()
-                       ? c10::dynamic_intrusive_pointer_cast<AwaitedCall>(first->toCapsule())
-                       : c10::intrusive_ptr<AwaitedCall>();
-       if (!call) fail("prim::awaitable has nothing to call");
-       std::vector<IValue> inputs(std::make_move_iterator(first + 1), std::make_move_iterator(stack.end()));
-       stack.erase(first, stack.end());
-       stack.emplace_back(makeAwaitable(std::move(call), std::move(inputs)));
-     },
-     kEffect},
     {"prim::awaitable_wait(...) -> Any",
      [](Stack& stack, size_t count) {
        if (count != 1) fail("prim::awaitable_wait takes one awaitable");
