@@ -7,7 +7,9 @@ from typing_extensions import Unpack
 #: Name: its variable in the environment, what it may be, its default, and what it is for.
 descriptions: Mapping[str, str]
 
-_Choices = Literal["execution_mode", "kernels", "numerics", "perf_map", "plans", "check_facts", "fail_guard", "passes"]
+_Choices = Literal[
+    "execution_mode", "kernels", "numerics", "perf_map", "source_ranges", "plans", "check_facts", "fail_guard", "passes"
+]
 _Integers = Literal[
     "plans_per_function",
     "plans_per_loop",
@@ -24,6 +26,7 @@ class _Options(TypedDict, total=False):
     kernels: Literal["off", "background", "now", "check"]
     numerics: Literal["default", "exact"]
     perf_map: Literal["off", "on"]
+    source_ranges: Literal["off", "on"]
     plans: Literal["useful", "always", "loops"]
     plans_per_function: int
     plans_per_loop: int

@@ -21,6 +21,7 @@ VALUES = {
     "kernels": "now",
     "numerics": "default",
     "perf_map": "on",
+    "source_ranges": "off",
     "plans": "always",
     "plans_per_function": 3,
     "plans_per_loop": 2,

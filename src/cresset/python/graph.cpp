@@ -19,15 +19,15 @@
 #include "cresset/passes/pipeline.h"
 #include "cresset/passes/shape_computation.h"
 #include "cresset/python/graph_handles.h"
+#include "cresset/support/options.h"
 
 namespace cresset::python {
 
 namespace {
 
-/// Of str() and repr(): Graph.global_print_source_ranges. The GIL is held.
-bool& printsRanges() {
-  static bool prints = true;
-  return prints;
+/// Of str() and repr(): Graph.global_print_source_ranges.
+bool printsRanges() {
+  return options::source_ranges() == SourceRanges::On;
 }
 
 std::string textOf(const Graph& graph) {
@@ -412,7 +412,9 @@ void bindReading(GraphClass& graph) {
       .def_property_readonly_static(
           "global_print_source_ranges", [](const py::object&) { return printsRanges(); },
           "Whether texts of graphs say where nodes come from; for the process.")
-      .def_static("set_global_print_source_ranges", [](bool enabled) { printsRanges() = enabled; });
+      .def_static("set_global_print_source_ranges", [](bool enabled) {
+        setOption(Option::source_ranges, enabled ? "on" : "off");
+      });
   bindSearch(graph, [](const GraphHandle& self, c10::Symbol kind, bool recurse, std::vector<Node*>& found) {
     collectNodes(self->block(), kind, recurse, found);
   });

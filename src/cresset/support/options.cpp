@@ -212,8 +212,9 @@ Option findOption(std::string_view name) {
     if (option.name == name) return Option(known.size());
     known.emplace_back(option.name);
   }
+  const std::string hint = didYouMean(name, known);
   std::string message =
-      "There is no option '" + std::string(name) + "'" + didYouMean(name, known) + ". The options are";
+      "There is no option '" + std::string(name) + "'" + (hint.empty() ? "." : hint) + " The options are";
   for (const std::string& each : known) message += (each == known.front() ? " " : ", ") + each;
   throw UserError(message + ".");
 }

@@ -34,6 +34,7 @@ enum class KernelMode {
   Check,       // as Now; each call also runs unfused, and differences are errors: for tests
 };
 enum class PerfMap { Off, On };
+enum class SourceRanges { Off, On };
 enum class FactChecks {
   Off,
   InPlans,      // plans assert what they assume
