@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "cresset/codegen/group_operators.h"
 #include "cresset/codegen/operator_check.h"
 #include "cresset/codegen/scalar_body.h"
 #include "cresset/ir/constants.h"
@@ -36,91 +37,10 @@ Fact factOf(const Value& value) {
   return Fact::ofType(*value.type());
 }
 
-/// Per dimension of the source, from the first on; null where there is none.
-std::vector<const Value*> indicesOf(const Node& node, const Operator& op, const ReadRule& rule) {
-  const Value* index = node.input(rule.index);
-  const size_t rank = *rankOf(*node.input(rule.source)), result = *rankOf(*node.output());
-  const auto require = [&](bool condition) {
-    if (!condition) throw Unsupported{op.fullName() + " with indices of such dimensions"};
-  };
-  if (rule.form == ReadRule::Form::Each) {
-    std::vector<const Value*> indices;
-    if (!makesIndices(*index->node())) throw Unsupported{"a list of indices that is not known, or that others use"};
-    for (const Value* element : index->node()->inputs()) {
-      const auto known = knownValue(*element);
-      indices.push_back(known && known->isNone() ? nullptr : element);
-    }
-    require(rank >= indices.size());
-    return indices;
-  }
-  if (!dtypeOf(*index)) throw Unsupported{"the dtype or rank of %" + index->debugName() + " is not known"};
-  if (rule.form == ReadRule::Form::Flat) {
-    require(result == rankOf(*index));
-    return {index};
-  }
-  int64_t dim = rule.dim;
-  if (rule.dim_argument) {
-    const auto known = knownValue(*node.input(*rule.dim_argument));
-    if (!known || !known->isInt()) throw Unsupported{op.fullName() + " along unknown dimensions"};
-    dim = known->toInt() < 0 ? known->toInt() + static_cast<int64_t>(rank) : known->toInt();
-  }
-  require(dim >= 0 && dim < static_cast<int64_t>(rank));
-  require(result == (rule.form == ReadRule::Form::At ? rank - 1 + *rankOf(*index) : rank));
-  require(rule.form == ReadRule::Form::At || rankOf(*index) == rank);
-  std::vector<const Value*> indices(static_cast<size_t>(dim) + 1);
-  indices.back() = index;
-  return indices;
-}
-
 /// A constant that is no tensor.
 bool isKnown(const Value& value) {
   const auto known = knownValue(value);
   return known && !known->isTensor();
-}
-
-/// Null if it is no product. Throws Unsupported if it is none for operands of these ranks.
-const Contraction* contractionOf(const ScalarBody& body, const Operator& op, const Node& node) {
-  const auto groups = op.schema().argumentIndexWithName("groups");
-  const bool has_groups = groups && knownValue(*node.input(static_cast<size_t>(*groups))) != c10::IValue(1);
-  const auto fits = [&](const Contraction& contraction) {
-    return contraction.is_for_groups == has_groups &&
-           std::all_of(contraction.operands.begin(), contraction.operands.end(), [&](const auto& operand) {
-             const auto& [name, letters] = operand;
-             const auto index = op.schema().argumentIndexWithName(name);
-             const auto* type =
-                 index ? node.input(static_cast<size_t>(*index))->type()->castRaw<c10::TensorType>() : nullptr;
-             if (!type && name == "bias") return knownValue(*node.input(static_cast<size_t>(*index))).has_value();
-             if (!type || !type->dim()) return false;
-             if (name == contraction.windowed) return *type->dim() + contraction.num_window_dims == letters.size();
-             return letters.starts_with('*') ? *type->dim() + 1 >= letters.size() : *type->dim() == letters.size();
-           });
-  };
-  const std::span<const Contraction> all = body.contractions();
-  if (all.empty()) return nullptr;
-  const auto found = std::find_if(all.begin(), all.end(), fits);
-  if (found == all.end()) throw Unsupported{op.fullName() + " of tensors of these ranks"};
-  return &*found;
-}
-
-/// Casts return their argument if it has the dtype already; and may be told in which layout.
-void refuseWhatReturnsArguments(
-    const Operator& op, std::span<const Fact> facts, std::span<const ScalarArgument> arguments, at::ScalarType result) {
-  const bool may_return_self = op.mayReturnSelf() || op.schema().returns()[0].alias_info();
-  if (may_return_self && facts[0].dtype == result) throw Unsupported{op.fullName() + " may return its argument"};
-  const auto& parameters = op.schema().arguments();
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (parameters[i].name() == "memory_format" && !arguments[i].known.isNone())
-      throw Unsupported{op.fullName() + " in a given memory format"};
-  }
-}
-
-/// Eager PyTorch does not round a tensor of one element of another dtype to half precision first.
-void refuseMixedHalves(const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in) {
-  if (registerType(computes_in) == computes_in) return;
-  for (const ScalarArgument& argument : arguments) {
-    if (argument.kind == ScalarArgument::Kind::Element && argument.dtype != computes_in && argument.dtype != at::kBool)
-      throw Unsupported{op.fullName() + " of half precision and another dtype"};
-  }
 }
 
 class GroupBuilder {

@@ -1,0 +1,111 @@
+#include "cresset/codegen/schedule_values.h"
+
+#include <ATen/TensorUtils.h>
+
+#include <algorithm>
+
+namespace cresset::codegen {
+
+std::optional<StridedLayout> layoutOfIndexed(
+    const StridedLayout& source, size_t place, size_t num_indexed, const std::vector<StridedLayout>& indices) {
+  std::vector<StridedLayout> reshaped;
+  for (const StridedLayout& index : indices) {
+    Sizes sizes(source.sizes.size(), 1);
+    std::copy(index.sizes.begin(), index.sizes.end(), sizes.begin() + static_cast<std::ptrdiff_t>(place));
+    const auto strides = at::detail::computeStride(index.sizes, index.strides, at::DimVector(sizes));
+    if (!strides || index.sizes.size() != num_indexed) return std::nullopt;
+    reshaped.push_back({std::move(sizes), Sizes(strides->begin(), strides->end())});
+  }
+  std::vector<const StridedLayout*> operands = {&source};
+  for (const StridedLayout& index : reshaped) operands.push_back(&index);
+  return layoutOfResult(operands);
+}
+
+std::optional<StridedLayout> layoutOfStep(const Group::Step& step, const std::vector<ScheduledValue>& values) {
+  std::vector<StridedLayout> layouts;
+  for (size_t i = 0; i < step.operands.size(); ++i) {
+    const StridedLayout& own = values[step.operands[i]].layout;
+    if (i > 0 && !step.dims[i].empty()) continue;
+    layouts.push_back(step.is_converted[i] ? layoutOfLike(own) : own);
+  }
+  return layoutOfResult(layouts, step.result);
+}
+
+std::optional<int64_t> strideOfVector(const StridedLayout& layout) {
+  std::optional<int64_t> stride;
+  int64_t expected = 1;
+  for (size_t d = layout.sizes.size(); d-- > 0;) {
+    if (layout.sizes[d] == 1) continue;
+    if (stride && layout.strides[d] != expected) return std::nullopt;
+    if (!stride) stride = layout.strides[d];
+    expected = layout.strides[d] * layout.sizes[d];
+  }
+  return stride.value_or(1);
+}
+
+std::vector<int64_t> numbersOfReads(const Group& group, std::span<const ScheduledValue> values) {
+  std::vector<int64_t> numbers;
+  for (const Group::Step& step : group.steps) {
+    if (!step.read) continue;
+    const StridedLayout& source = values[step.read->source].layout;
+    const auto element = static_cast<int64_t>(c10::elementSize(group.dtypes[step.read->source]));
+    if (step.read->form == ReadRule::Form::Bags) {
+      const StridedLayout& offsets = values[step.read->offsets].layout;
+      const int64_t bytes =
+          offsets.strides[0] * static_cast<int64_t>(c10::elementSize(group.dtypes[step.read->offsets]));
+      const int64_t num_indices = values[*step.read->indices[0]].layout.sizes[0];
+      const int64_t num_bags = offsets.sizes[0] - (step.read->has_end ? 1 : 0);
+      for (const int64_t number :
+           {source.sizes[0], source.strides[0] * element, num_indices + 1, bytes, (num_bags - 1) * bytes})
+        numbers.push_back(number);
+      continue;
+    }
+    if (step.read->form == ReadRule::Form::Flat) {
+      int64_t size = 1;
+      for (const int64_t own : source.sizes) size *= own;
+      numbers.push_back(size);
+      numbers.push_back(*strideOfVector(source) * element);
+      continue;
+    }
+    for (size_t d = 0; d < step.read->indices.size(); ++d) {
+      if (!step.read->indices[d]) continue;
+      numbers.push_back(source.sizes[d]);
+      numbers.push_back(source.strides[d] * element);
+    }
+  }
+  return numbers;
+}
+
+std::string expand(const std::string& letters, size_t rank) {
+  if (!letters.starts_with('*')) return letters;
+  std::string all;
+  for (size_t d = 0; d + letters.size() < rank + 1; ++d) all += static_cast<char>('0' + d);
+  return all + letters.substr(1);
+}
+
+bool hasFewWindows(const Indices& indices, const Contraction& contraction) {
+  const bool are_read_in_place = contraction.is_for_groups && contraction.num_window_dims == 1;
+  const int64_t most = are_read_in_place ? 1 << 22 : 1 << 16;
+  int64_t count = 1;
+  for (const char letter : contraction.lettersOf(contraction.windowed)) count *= indices.sizes.at(letter);
+  return count <= most;
+}
+
+bool isSmall(const Indices& indices, const Contraction& contraction) {
+  constexpr int64_t kFew = 4, kFewTerms = 1 << 17, kFewImages = 8;
+  const std::string_view first = contraction.operands[0].second, second = contraction.operands[1].second;
+  int64_t rows = 1, columns = 1, length = 1;
+  for (const auto& [letter, size] : indices.sizes) {
+    if (letter == 'b' && !contraction.windowed.empty() && size <= kFewImages) continue;
+    const bool is_in_first = first.find(letter) != std::string::npos || (letter >= '0' && letter <= '9');
+    const bool is_in_second = second.find(letter) != std::string::npos;
+    if (contraction.sums(letter)) {
+      length *= size;
+    } else if (is_in_first != is_in_second) {
+      (is_in_first ? rows : columns) *= size;
+    }
+  }
+  return std::min(rows, columns) <= kFew || rows * columns * length <= kFewTerms;
+}
+
+}  // namespace cresset::codegen
