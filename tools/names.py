@@ -1,7 +1,8 @@
 """Which operators the sources name, outside of the operator table and of the front end, whose business names are.
 
 What an operator *is*, its row says: a trait or a column. So passes, analyses and executors name operators in rewrite
-rules only: those that they match, and those that they make. `python3 tools/names.py` lists the names by file.
+rules only: those that they match, and those that they make; quoted or as symbols of C++ (`aten::size`).
+`python3 tools/names.py` lists the names by file.
 """
 
 import collections
@@ -11,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src" / "cresset"
-MOST = 150
+MOST = 129
 
 # Rows: of operators and of instructions; kernels of Cresset's own; what old archives call. Structural nodes are the IR's.
 TABLES = re.compile(
@@ -21,10 +22,19 @@ TABLES = re.compile(
 RULES = ("autodiff", "executor", "functionalization", "passes", "tracer")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 NAME = re.compile(r'"((?:aten|prim|cresset|quantized|onnx|mkldnn)::\w[\w.]*)"')
+TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"')
+SYMBOL = re.compile(r"(?<![\w:])((?:aten|prim|onnx)::\w+)")  # a constant of C++
+
+
+def structural_kinds():
+    """The kinds whose meaning the IR itself defines: no operators."""
+    rows = (SRC / "ir" / "structural.def").read_text()
+    return set(re.findall(r'^(?:STRUCTURE|MARKER|SUBGRAPH)\(\w+, "([^"]+)"', rows, re.M))
 
 
 def names_by_file():
-    """The quoted names of each file that is none of tables and front end."""
+    """The names of operators, quoted or as symbols, in each file that is none of tables and front end."""
+    structural = structural_kinds()
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "src/cresset"],
         cwd=ROOT,
@@ -39,7 +49,9 @@ def names_by_file():
             continue
         if TABLES.search(name) or name.startswith("frontend/"):
             continue
-        names = NAME.findall(COMMENT.sub("", path.read_text()))
+        text = COMMENT.sub("", path.read_text())
+        names = NAME.findall(text) + SYMBOL.findall(TEXT.sub('""', text))
+        names = [each for each in names if each not in structural]
         if names:
             found[name] = names
     return found
@@ -54,7 +66,7 @@ def complaints():
         if not name.startswith(tuple(f"{folder}/" for folder in RULES))
     ]
     if total > MOST:
-        result.append(f"{total} quoted names of operators outside of the table and the front end; {MOST} are the most")
+        result.append(f"{total} names of operators outside of the table and the front end; {MOST} are the most")
     return result
 
 

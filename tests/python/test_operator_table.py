@@ -36,7 +36,7 @@ def opt(*arguments):
 def test_operator():
     text = opt("--operator", "aten::split").stdout
     assert "facts: each(view(self, sliced(self, dim, 1)))" in text
-    assert text.endswith("aten::split, all overloads\n  overload order: Tensor sizes\n")
+    assert text.endswith("aten::split, all overloads\n  overload order: Tensor sizes\n  traced sizes: SizeParts\n")
     assert "untrusted programs: it ends the process for some arguments" in opt("--operator", "aten::lcm").stdout
     assert "gradient: self: grad * self.cos()" in opt("--operator", "aten::sin").stdout
 

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
+#include <unordered_map>
 
 #include "cresset/archive/code_printer_impl.h"
 #include "cresset/frontend/builtin_names.h"
 #include "cresset/frontend/refinement.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/host_callable.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_rows.h"
 #include "cresset/support/error.h"
 #include "cresset/support/string_literal.h"
 
@@ -142,13 +146,6 @@ void CodePrinter::writeReceiver(const Value* value) {
   }
 }
 
-void CodePrinter::writeCall(const char* function, const Node* node) {
-  if (hidden_words_.contains(function)) return writeOperatorCall(node);
-  out_ << function << "(";
-  writeList(node->inputs());
-  out_ << ")";
-}
-
 void CodePrinter::writeTupleLiteral(const Node* node) {
   const auto type = node->output()->type()->cast<c10::TupleType>();
   const bool named = type && type->name();
@@ -190,35 +187,65 @@ void CodePrinter::writeMethodCall(const Node* node) {
   writeCallOf(schemaOfCallee(node), node);
 }
 
-bool CodePrinter::writeConversion(const Node* node) {
-  switch (node->kind()) {
-    case aten::IntImplicit:
-      writeAnnotated(c10::IntType::get(), node->input(0));
-      return true;
-    case aten::FloatImplicit:
-      writeAnnotated(c10::FloatType::get(), node->input(0));
-      return true;
-    case aten::ComplexImplicit:
-      writeAnnotated(c10::ComplexType::get(), node->input(0));
-      return true;
-    case aten::ScalarImplicit:
-      writeAnnotated(c10::NumberType::get(), node->input(0));
-      return true;
-    case aten::Int:
-      writeCall("int", node);
-      return true;
-    case aten::Float:
-      writeCall("float", node);
-      return true;
-    case aten::Bool:
-      writeCall("bool", node);
-      return true;
-    case aten::str:
-      writeCall("str", node);
-      return true;
-    default:
-      return false;
+namespace {
+
+constexpr ColumnCell<std::string_view> kCode[] = {
+#define OPERATOR(name)
+#define OVERLOADS(name) {name, {}},
+#define CODE(text) {{}, text},
+#include "cresset/ops/table/table.def"
+};
+
+/// What the column CODE says of operators of this name; empty if nothing.
+std::string_view codeOf(Symbol kind) {
+  static const auto* texts = [] {
+    auto* by_kind = new std::unordered_map<Symbol, std::string_view>;
+    for (const auto& [name, text] : byOperator(kCode))
+      by_kind->emplace(Symbol::fromQualString(std::string(name)), text);
+    return by_kind;
+  }();
+  const auto found = texts->find(kind);
+  return found == texts->end() ? std::string_view() : found->second;
+}
+
+}  // namespace
+
+bool CodePrinter::writeByTable(const Node* node) {
+  std::string_view text = codeOf(node->kind());
+  if (text.empty() || hidden_words_.contains(std::string(text.substr(0, text.find('('))))) return false;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('$'), text.size());
+    out_ << std::string(text.substr(0, end));
+    text.remove_prefix(end);
+    const auto isNext = [&](std::string_view word) {
+      const bool is_next = text.starts_with(word);
+      if (is_next) text.remove_prefix(word.size());
+      return is_next;
+    };
+    if (text.empty()) break;
+    if (isNext("$inputs")) {
+      writeList(node->inputs());
+    } else if (isNext("$type")) {
+      out_ << annotation(node->output()->type());
+    } else if (isNext("$0")) {
+      write(node->input(size_t(0)));
+    } else {
+      CRESSET_CHECK(isNext("$1"), "the column CODE has $0, $1, $inputs and $type");
+      write(node->input(1));
+    }
   }
+  return true;
+}
+
+/// None alone does not say of what type it might be.
+bool CodePrinter::writeUnwrapped(const Node* node) {
+  if (isStructural(node->kind()) || node->inputs().size() != 1 || !isNoneConstant(node->input(0))) return false;
+  const Operator* op = operatorOf(*node);
+  if (!op || !op->hasTrait(Trait::Unwraps)) return false;
+  out_ << calleeName(node) << "(";
+  writeAnnotated(c10::OptionalType::create(node->output()->type()), node->input(0));
+  out_ << ")";
+  return true;
 }
 
 void CodePrinter::writeExpression(const Node* node) {
@@ -234,20 +261,11 @@ void CodePrinter::writeExpression(const Node* node) {
     case prim::DictConstruct:
       return writeDictLiteral(node);
     case prim::TupleIndex:
-    case aten::__getitem__:
       out_ << "(";
       write(node->input(0));
       out_ << ")[";
       write(node->input(1));
       out_ << "]";
-      return;
-    case prim::ModuleContainerIndex:
-      // The annotation says by which interface the element is used.
-      out_ << "annotate(" << annotation(node->output()->type()) << ", (";
-      write(node->input(0));
-      out_ << ")[";
-      write(node->input(1));
-      out_ << "])";
       return;
     case prim::TupleSlice:
       out_ << "(";
@@ -261,12 +279,6 @@ void CodePrinter::writeExpression(const Node* node) {
     }
     case prim::GetAttr:
       return writeAttribute(node);
-    case prim::EnumName:
-    case prim::EnumValue:
-      out_ << "(";
-      write(node->input(0));
-      out_ << (node->kind() == prim::EnumName ? ").name" : ").value");
-      return;
     case prim::CallFunction:
       write(node->input(0));
       return writeCallOf(schemaOfCallee(node), node);
@@ -286,32 +298,14 @@ void CodePrinter::writeExpression(const Node* node) {
     case prim::Uninitialized:
       out_ << "uninitialized(" << annotation(node->output()->type()) << ")";
       return;
-    case prim::tolist:
-      out_ << "annotate(" << annotation(node->output()->type()) << ", (";
-      write(node->input(0));
-      out_ << ").tolist())";
-      return;
-    case prim::Print:
-      out_ << "print(";
-      writeList(node->inputs());
-      out_ << ")";
-      return;
-    case prim::PythonOp:
-      return writePythonCall(node);
     case aten::wait:
       out_ << "torch.wait(";
       writeList(node->inputs());
       out_ << ")";
       return;
-    case aten::_unwrap_optional:
-      // None alone does not say of what type it might be.
-      if (!isNoneConstant(node->input(0))) return writeOperatorCall(node);
-      out_ << "torch._unwrap_optional(";
-      writeAnnotated(c10::OptionalType::create(node->output()->type()), node->input(0));
-      out_ << ")";
-      return;
     default:
-      if (!writeConversion(node)) writeOperatorCall(node);
+      if (callsHost(*node)) return writePythonCall(node);
+      if (!writeUnwrapped(node) && !writeByTable(node)) writeOperatorCall(node);
   }
 }
 

@@ -91,7 +91,8 @@ class CodePrinter {
   void writeAttribute(const Node* node);
   void writeMethodCall(const Node* node);
   /// Conversions that code has names of its own for; false if the node is none.
-  bool writeConversion(const Node* node);
+  bool writeUnwrapped(const Node* node);
+  bool writeByTable(const Node* node);
   void writeElement(const TypePtr& wanted, Value* value);
   void writeDictLiteral(const Node* node);
   void writeIsInstance(const Node* node);

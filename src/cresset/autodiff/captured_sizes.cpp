@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cresset/ir/constants.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -81,7 +82,7 @@ class SizeCapture {
     static const Symbol kTranspose = Symbol::fromQualString("aten::t");
     const auto isPlain = [&](const Use& use) {
       if (isMajor(use.user)) return true;
-      if (use.user->kind() != aten::size || use.user->inputs().size() != 2) return false;
+      if (!isBasic(use.user, Basic::Size)) return false;
       const auto dim = constantAs<int64_t>(use.user->input(1));
       return dim == 0 || dim == 1;
     };
@@ -107,16 +108,10 @@ class SizeCapture {
   void takeSizesApart(Value* placeholder) {
     for (const Use& use : placeholder->uses().vec()) {
       Node* node = use.user;
-      if (node->kind() != aten::size || node->inputs().size() != 2) continue;
-      Node* sizes = backward_.create(aten::size, {placeholder});
-      sizes->insertBefore(node)->output()->setType(c10::ListType::ofInts());
-      sizes->copyLocation(node);
-      operatorOf(*sizes);
-      static const Symbol kGetItem = Symbol::fromQualString("aten::__getitem__");
-      Node* element = backward_.create(kGetItem, {sizes->output(), node->input(1)});
-      element->insertBefore(node)->output()->setType(c10::IntType::get());
-      element->copyLocation(node);
-      operatorOf(*element);
+      if (!isBasic(node, Basic::Size)) continue;
+      const InsertPointGuard guard(backward_, node);
+      Node* sizes = insertBasic(backward_, Basic::Sizes, {placeholder})->copyLocation(node);
+      Node* element = insertBasic(backward_, Basic::Element, {sizes->output(), node->input(1)})->copyLocation(node);
       node->output()->replaceAllUsesWith(element->output());
       node->destroy();
     }

@@ -12,6 +12,7 @@
 #include "cresset/autodiff/specialized_rules.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
@@ -187,7 +188,7 @@ class Differentiator {
 
   /// The gradient of a value that has none, beside one that has.
   Value* zerosFor(Value* value, Value* some) {
-    Value* sizes = standFor(factOf(forward_, value, aten::size, kept_));
+    Value* sizes = standFor(factOf(forward_, value, kindOf(Basic::Sizes), kept_));
     const InsertPointGuard guard(*backward_, backward_->block());
     Value* none = backward_->insertConstant(c10::IValue());
     static const Symbol kNewZeros = Symbol::fromQualString("aten::new_zeros");
@@ -203,7 +204,7 @@ class Differentiator {
     Value* some = nullptr;
     for (Value* output : unpack->outputs()) {
       if (const auto found = gradients_.find(output); found != gradients_.end()) some = found->second;
-      if (!kept_) must_keep_.insert(factOf(forward_, output, aten::size, kept_));
+      if (!kept_) must_keep_.insert(factOf(forward_, output, kindOf(Basic::Sizes), kept_));
     }
     std::vector<Value*> elements;
     for (Value* output : unpack->outputs()) {
@@ -223,7 +224,7 @@ class Differentiator {
   Value* gradientOfOutput(Node* node, size_t i) {
     Value* output = node->output(i);
     if (node->outputs().size() > 1 && !kept_ && mayRequireGrad(output->type()))
-      must_keep_.insert(factOf(forward_, output, aten::size, kept_));
+      must_keep_.insert(factOf(forward_, output, kindOf(Basic::Sizes), kept_));
     if (const auto found = gradients_.find(output); found != gradients_.end()) return found->second;
     for (Value* other : node->outputs()) {
       if (const auto found = gradients_.find(other); found != gradients_.end()) return zerosFor(output, found->second);
@@ -234,10 +235,8 @@ class Differentiator {
   /// A gradient that is wanted is there, where a rule for several arguments may return None.
   Value* unwrap(Value* gradient, const Node* node) {
     if (gradient->type()->kind() != c10::TypeKind::OptionalType) return gradient;
-    Node* there = backward_->create(prim::unchecked_unwrap_optional, {gradient});
-    backward_->block()->appendNode(there)->copyLocation(node);
-    operatorOf(*there);
-    return there->output()->setType(gradient->type()->expectRef<c10::OptionalType>().getElementType());
+    const InsertPointGuard guard(*backward_, backward_->block());
+    return insertBasic(*backward_, Basic::Unwrap, {gradient})->copyLocation(node)->output();
   }
 
   /// The gradients that the rule returns.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cresset/ir/constants.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -93,7 +94,7 @@ bool isDescribed(const Value* value) {
 
 Value* takenOut(Value* value) {
   for (const Use& use : value->uses()) {
-    if (use.user->kind() == prim::unchecked_unwrap_optional) return use.user->output();
+    if (isBasic(use.user, Basic::Unwrap)) return use.user->output();
   }
   return value;
 }

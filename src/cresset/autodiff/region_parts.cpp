@@ -10,6 +10,7 @@
 #include "cresset/autodiff/gradient_flow.h"
 #include "cresset/autodiff/regions.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -43,7 +44,7 @@ bool fitsDtype(const Node* node) {
 }
 
 bool isWrite(Node* node) {
-  return !isStructural(node->kind()) && node->kind() != prim::RaiseException && operatorOf(*node) &&
+  return !isStructural(node->kind()) && !isBasic(node, Basic::Raise) && operatorOf(*node) &&
          operatorOf(*node)->isMutable();
 }
 
@@ -70,7 +71,7 @@ Node* RegionParts::unpackOf(const Node* node) {
 }
 
 bool RegionParts::isInertControl(Node* node) {
-  if (node->kind() == prim::Constant || node->kind() == prim::RaiseException) return true;
+  if (node->kind() == prim::Constant || isBasic(node, Basic::Raise)) return true;
   if (node->kind() != prim::If && node->kind() != prim::Loop) {
     const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
     const auto outputs = node->outputs();

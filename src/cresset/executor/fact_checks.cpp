@@ -12,6 +12,7 @@
 #include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/printer.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -203,11 +204,16 @@ class SizeCheckInserter {
 
   Value* constant(int64_t number) { return insertConstantBefore(before_, number); }
 
-  Value* insert(Symbol kind, std::vector<Value*> inputs) {
+  Value* insert(Symbol kind, std::initializer_list<Value*> inputs) {
     Node* node = graph_.create(kind, inputs, 1);
     node->output()->setType(c10::IntType::get());
     node->insertBefore(before_);
     return node->output();
+  }
+
+  Value* compute(Basic operation, std::initializer_list<Value*> inputs) {
+    const InsertPointGuard guard(graph_, before_);
+    return insertBasic(graph_, operation, inputs)->output();
   }
 
   std::vector<Value*> emitAll(const std::vector<Size>& sizes) {
@@ -222,9 +228,9 @@ class SizeCheckInserter {
       Value* product = term.coefficient == 1 && !term.factors.empty() ? nullptr : constant(term.coefficient);
       for (const auto& factor : term.factors) {
         Value* value = emit(*factor);
-        product = product ? insert(aten::mul, {product, value}) : value;
+        product = product ? compute(Basic::Multiply, {product, value}) : value;
       }
-      sum = sum ? insert(aten::add, {sum, product}) : product;
+      sum = sum ? compute(Basic::Add, {sum, product}) : product;
     }
     return sum ? sum : constant(0);
   }
@@ -238,7 +244,7 @@ class SizeCheckInserter {
       case Size::Variable::Kind::Int:
         return values_[variable.value];
       case Size::Variable::Kind::Quotient:
-        return insert(aten::floordiv, emitAll(variable.operands));
+        return compute(Basic::FloorDivide, {emit(variable.operands[0]), emit(variable.operands[1])});
       case Size::Variable::Kind::Broadcast:
         break;
     }

@@ -9,6 +9,7 @@
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/executor/rest_of_program.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/support/options.h"
 
@@ -178,9 +179,7 @@ Value* tellKind(Value* value, const ValueKind& kind, const c10::TypePtr& type) {
   const auto* optional = value->type()->castRaw<c10::OptionalType>();
   if (optional && value->hasUses()) {  // what it holds takes its place
     const c10::TypePtr inner = optional->getElementType();
-    Node* unwrap = graph.create(prim::unchecked_unwrap_optional, {value});
-    graph.insertNode(unwrap);
-    operatorOf(*unwrap);
+    Node* unwrap = insertBasic(graph, Basic::Unwrap, {value});
     value->replaceAllUsesWith(unwrap->output());
     unwrap->replaceInput(0, value);
     value = unwrap->output()->setType(inner);

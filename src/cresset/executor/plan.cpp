@@ -19,6 +19,7 @@
 #include "cresset/executor/gradient_search.h"
 #include "cresset/executor/guards.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/policy.h"
 #include "cresset/passes/pipelines.h"
@@ -476,14 +477,10 @@ bool readEarlierEntries(Graph& graph, const std::vector<SignatureReader::Describ
   EntryChanges changes(graph);
   const auto heldBy = [&](Value* input) -> Value* {
     for (const Use& use : input->uses()) {
-      if (use.user->kind() == prim::unchecked_unwrap_optional && use.user->owningBlock() == graph.block())
-        return use.user->output();
+      if (isBasic(use.user, Basic::Unwrap) && use.user->owningBlock() == graph.block()) return use.user->output();
     }
     const InsertPointGuard guard(graph, graph.nodes().front());
-    Node* unwrap = graph.create(prim::unchecked_unwrap_optional, {input});
-    graph.insertNode(unwrap);
-    operatorOf(*unwrap);
-    return unwrap->output()->setType(c10::TensorType::get());
+    return insertBasic(graph, Basic::Unwrap, {input})->output()->setType(c10::TensorType::get());
   };
   bool changed = false;
   for (Node* node : reads) {
@@ -516,7 +513,7 @@ bool refineArguments(Graph& graph, const std::vector<SignatureReader::Described>
     Value* tensor = input;
     if (input->type()->kind() == c10::TypeKind::OptionalType) {
       const auto uses = input->uses();
-      if (uses.size() != 1 || uses.front().user->kind() != prim::unchecked_unwrap_optional) continue;
+      if (uses.size() != 1 || !isBasic(uses.front().user, Basic::Unwrap)) continue;
       tensor = uses.front().user->output();
     }
     const auto type = tensor->type()->cast<c10::TensorType>();

@@ -4,6 +4,7 @@
 
 #include "cresset/interpreter/liveness.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -63,12 +64,7 @@ class RestOfProgramWriter {
     }
   }
 
-  Value* arithmetic(Symbol kind, Value* a, Value* b) {
-    Node* node = graph_->insertNode(graph_->create(kind, {a, b}));
-    node->output()->setType(c10::IntType::get());
-    operatorOf(*node);
-    return node->output();
-  }
+  Value* compute(Basic operation, Value* a, Value* b) { return insertBasic(*graph_, operation, {a, b})->output(); }
 
   /// The loop again, without the iterations that have begun.
   void remainingIterations(Node* loop) {
@@ -76,16 +72,16 @@ class RestOfProgramWriter {
     const bool unlimited = isUnlimited(loop->input(0));
     const bool counts = !unlimited || body->inputs()[0]->hasUses();
     Value* done =
-        counts ? arithmetic(aten::add, standFor(body->inputs()[0]), graph_->insertConstant(int64_t(1))) : nullptr;
+        counts ? compute(Basic::Add, standFor(body->inputs()[0]), graph_->insertConstant(int64_t(1))) : nullptr;
     Value* limit = standFor(loop->input(0));
-    std::vector<Value*> inputs = {unlimited ? limit : arithmetic(aten::sub, limit, done)};
+    std::vector<Value*> inputs = {unlimited ? limit : compute(Basic::Subtract, limit, done)};
     for (Value* output : body->outputs()) inputs.push_back(standFor(output));
     Node* again = graph_->insertNode(graph_->create(prim::Loop, inputs, loop->outputs().size()));
     again->copyLocation(loop);
     Block* next = again->addBlock();
     const InsertPointGuard guard(*graph_, next);
     Value* count = next->addInput()->setType(c10::IntType::get());
-    if (counts) values_[body->inputs()[0]] = arithmetic(aten::add, count, done);
+    if (counts) values_[body->inputs()[0]] = compute(Basic::Add, count, done);
     for (size_t i = 1; i < body->inputs().size(); ++i)
       values_[body->inputs()[i]] = next->addInput()->setType(body->inputs()[i]->type());
     copyUpTo(body->returnNode(), body->nodes().front());

@@ -10,6 +10,7 @@
 #include "cresset/functionalization/places.h"
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/functionalization/writes.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
 
@@ -140,12 +141,8 @@ class Functionalizer {
   Value* make(const Place& place, Value* parent, Node* at) {
     const InsertPointGuard guard(graph_, at);
     if (place.kind == Place::Kind::Element) {
-      static const Symbol kGetItem = Symbol::fromQualString("aten::__getitem__");
       graph_.setLocation(at->sourceRange(), at->inlinedCall());
-      Node* node = graph_.create(kGetItem, {parent, graph_.insertConstant(c10::IValue(place.index))});
-      graph_.insertNode(node);
-      node->output()->setType(c10::TensorType::get());
-      return node->output();
+      return insertBasic(graph_, Basic::Element, {parent, graph_.insertConstant(c10::IValue(place.index))})->output();
     }
     Node* view = graph_.createClone(
         place.view, [&](Value* input) { return input == place.view->input(0) ? parent : current(input, at); });

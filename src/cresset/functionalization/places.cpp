@@ -11,6 +11,7 @@
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/structure.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -119,11 +120,11 @@ void Places::join(const Node* node) {
 }
 
 void Places::visit(Node* node) {
-  static const Symbol kGetItem = Symbol::fromQualString("aten::__getitem__");
-  if (node->kind() == prim::ListUnpack || node->kind() == kGetItem) {
+  const bool is_element = isBasic(node, Basic::Element);
+  if (node->kind() == prim::ListUnpack || is_element) {
     const Place* list = of(node->input(0));
     if (!list || list->kind != Place::Kind::List) return;
-    const auto index = node->kind() == kGetItem ? constantAs<int64_t>(node->input(1)) : std::optional<int64_t>(0);
+    const auto index = is_element ? constantAs<int64_t>(node->input(1)) : std::optional<int64_t>(0);
     if (!index || *index < 0) return;
     for (size_t i = 0; i < node->outputs().size(); ++i) {
       add(node->output(i), {Place::Kind::Element, list->root, list, nullptr, *index + static_cast<int64_t>(i)});

@@ -5,9 +5,12 @@
 #include <ATen/core/ivalue.h>
 
 #include <exception>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "cresset/ir/graph.h"
 
 namespace cresset {
 
@@ -17,6 +20,13 @@ class HostCallable : public torch::CustomClassHolder {
   /// Pops `num_args` values from the end of the stack, pushes the result. Called from any thread that runs a script.
   virtual void call(std::vector<c10::IValue>& stack, size_t num_args) const = 0;
 };
+
+/// The call, at the graph's insertion point; of the constant that holds the callable, too, if the range is known.
+Node* insertHostCall(
+    Graph& graph, const c10::intrusive_ptr<HostCallable>& host, std::span<Value* const> inputs, TypePtr result,
+    const SourceRange& range = {});
+/// Whether the node is such a call, or one that another program had.
+bool callsHost(const Node& node);
 
 /// An exception of the embedding program's own that went through an operator: a hook of autograd threw it, say. It goes
 /// through scripts as it is.

@@ -5,7 +5,16 @@
 
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "cresset/ops/operator_rows.h"
 #include "cresset/ops/schema_matching.h"
+#include "cresset/support/error.h"
 
 namespace cresset {
 
@@ -40,28 +49,76 @@ Conversion call(Symbol op, TypePtr type) {
   return result;
 }
 
+constexpr ColumnCell<std::string_view> kConverts[] = {
+#define OPERATOR(name)
+#define OVERLOADS(name) {name, {}},
+#define CONVERTS(types) {{}, types},
+#include "cresset/ops/table/table.def"
+};
+
+/// The operators of the column CONVERTS, by "Tensor -> int".
+std::unordered_map<std::string, Symbol> readConversions() {
+  std::unordered_map<std::string, Symbol> conversions;
+  for (const auto& [name, types] : byOperator(kConverts)) {
+    const size_t arrow = types.find(" -> ");
+    CRESSET_CHECK(arrow != std::string_view::npos, std::string(name) + ": CONVERTS(\"from -> to\")");
+    const std::string to(types.substr(arrow));
+    for (std::string_view from = types.substr(0, arrow); !from.empty();) {
+      const size_t end = std::min(from.find(", "), from.size());
+      conversions.emplace(std::string(from.substr(0, end)) + to, Symbol::fromQualString(std::string(name)));
+      from.remove_prefix(std::min(end + 2, from.size()));
+    }
+  }
+  return conversions;
+}
+
+/// Nothing if no operator converts the one to the other.
+std::optional<Symbol> conversionBetween(std::string from, const char* to) {
+  static const auto* conversions = new auto(readConversions());
+  const auto found = conversions->find(std::move(from) + " -> " + to);
+  return found == conversions->end() ? std::nullopt : std::optional(found->second);
+}
+
+/// Its word in the column; null for what is not converted.
+const char* convertedFrom(const c10::Type& type) {
+  if (type.isSubtypeOf(*c10::TensorType::get())) return "Tensor";
+  switch (type.kind()) {
+    case c10::TypeKind::NumberType:
+      return "Scalar";
+    case c10::TypeKind::BoolType:
+      return "bool";
+    case c10::TypeKind::StringType:
+      return "str";
+    default:
+      return nullptr;
+  }
+}
+
+const char* convertedTo(const c10::Type& type) {
+  switch (type.kind()) {
+    case c10::TypeKind::IntType:
+      return "int";
+    case c10::TypeKind::FloatType:
+      return "float";
+    case c10::TypeKind::ComplexType:
+      return "complex";
+    case c10::TypeKind::NumberType:
+      return "Scalar";
+    case c10::TypeKind::DeviceObjType:
+      return "Device";
+    default:
+      return nullptr;
+  }
+}
+
 /// Tensors, Scalars, bools and strings where a number or a device is wanted.
 Conversion planScalarConversion(const c10::Type& from, const TypePtr& to) {
-  bool want_float = to->kind() == c10::TypeKind::FloatType;
-  bool want_complex = to->kind() == c10::TypeKind::ComplexType;
-  bool want_int = to->kind() == c10::TypeKind::IntType;
-  bool want_number = to->kind() == c10::TypeKind::NumberType;
-  if (from.isSubtypeOf(*c10::TensorType::get())) {
-    if (want_float) return call(aten::FloatImplicit, to);
-    if (want_complex) return call(aten::ComplexImplicit, to);
-    if (want_int) return call(aten::IntImplicit, to);
-    if (want_number) return call(aten::ScalarImplicit, to);
-  } else if (from.kind() == c10::TypeKind::NumberType) {
-    if (want_float) return call(aten::Float, to);
-    if (want_complex) return call(aten::Complex, to);
-    if (want_int) return call(aten::Int, to);
-  } else if (from.kind() == c10::TypeKind::BoolType) {
-    if (want_float) return call(aten::Float, to);
-    if (want_int || want_number) return call(aten::Int, c10::IntType::get());
-  } else if (from.kind() == c10::TypeKind::StringType && to->kind() == c10::TypeKind::DeviceObjType) {
-    return call(aten::device, to);
-  }
-  return {};
+  const char *from_word = convertedFrom(from), *to_word = from_word ? convertedTo(*to) : nullptr;
+  if (!to_word) return {};
+  if (const auto op = conversionBetween(from_word, to_word)) return call(*op, to);
+  // A bool is an int where any number is wanted.
+  const bool is_any = from.kind() == c10::TypeKind::BoolType && to->kind() == c10::TypeKind::NumberType;
+  return is_any ? planScalarConversion(from, c10::IntType::get()) : Conversion();
 }
 
 }  // namespace

@@ -61,6 +61,11 @@ constexpr Cell kCells[] = {
 #define NEVER_RAISES_IF(condition) {Cell::Kind::Column, "never raises if", #condition},
 #define CONVOLUTION(dimensions) {Cell::Kind::Column, "convolution", #dimensions},
 #define ENTRY(use) {Cell::Kind::Column, "entry", #use},
+#define BASIC(operation) {Cell::Kind::Column, "basic", #operation},
+#define CONVERTS(types) {Cell::Kind::Column, "converts", types},
+#define CODE(text) {Cell::Kind::Column, "code", text},
+#define TRACED_SIZES(use) {Cell::Kind::Column, "traced sizes", #use},
+#define NUMBERS_IN_TENSORS() {Cell::Kind::Column, "numbers in tensors", {}},
 #define PIECES(rule) {Cell::Kind::Column, "pieces", #rule},
 #define TRACED_AS(what) {Cell::Kind::Column, "traced as", #what},
 #define VIEW(inverse) {Cell::Kind::Column, "inverse of view", inverse},
@@ -219,7 +224,8 @@ std::vector<std::string> tableErrors() {
         if (!columns.insert(std::string(column) + (is_list ? ": " + std::string(key) : "")).second)
           errors.push_back(name + ": the column '" + std::string(column) + "' twice");
         const bool is_shared = column == "restricted" || column == "called by programs" || column == "overload order" ||
-                               column == "entry" || column == "same as";
+                               column == "entry" || column == "same as" || column == "converts" || column == "code" ||
+                               column == "traced sizes" || column == "numbers in tensors";
         if (row.all_overloads && !is_shared)
           errors.push_back(name + ": '" + std::string(column) + "' is no column of OVERLOADS");
       }

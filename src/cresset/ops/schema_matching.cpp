@@ -486,12 +486,20 @@ bool isBuiltinMethod(Symbol name, const TypePtr& self) {
 
 namespace {
 
+constexpr ColumnCell<bool> kNumbersInTensors[] = {
+#define OPERATOR(name)
+#define OVERLOADS(name) {name, {}},
+#define NUMBERS_IN_TENSORS() {{}, true},
+#include "cresset/ops/table/table.def"
+};
+
 /// torch.jit's traces hold the number of `x * 2.5` as a tensor without dimensions, in archives as one that no longer
 /// says that it was a number, and torch.jit takes such constants of these operators for numbers again: the product of
 /// int64 is float32. Only code of archives has constant tensors here.
 void takeForNumber(Graph& graph, Symbol name, std::vector<Value*>& inputs) {
-  const bool takes = name == aten::add || name == aten::sub || name == aten::mul || name == aten::div;
-  if (!takes || inputs.size() < 2 || inputs[1]->node()->kind() != prim::Constant) return;
+  if (inputs.size() < 2 || inputs[1]->node()->kind() != prim::Constant) return;
+  static const auto* names = new auto(byOperator(kNumbersInTensors));
+  if (!names->contains(name.toQualString())) return;
   const auto constant = toIValue(inputs[1]);
   if (!constant || !constant->isTensor()) return;
   const at::Tensor& tensor = constant->toTensor();

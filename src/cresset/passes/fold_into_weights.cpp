@@ -15,6 +15,7 @@
 
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/constant_tensor.h"
 #include "cresset/passes/pass.h"
@@ -135,9 +136,9 @@ std::optional<Affine> arithmetic(Node* node, const std::string& name, const Laye
 /// Whether the program raises before `node`, in the same block, unless the value has `rank` dimensions.
 bool isRankChecked(Value* value, int64_t rank, const Node* node) {
   for (const Use& use : value->uses()) {
-    if (use.user->kind() != aten::dim) continue;
+    if (!isBasic(use.user, Basic::Rank)) continue;
     for (const Use& compared : use.user->output()->uses()) {
-      if (compared.user->kind() != aten::ne || compared.offset != 0 ||
+      if (!isBasic(compared.user, Basic::Unequal) || compared.offset != 0 ||
           constantAs<int64_t>(compared.user->input(1)) != rank)
         continue;
       for (const Use& chosen : compared.user->output()->uses()) {
@@ -145,7 +146,7 @@ bool isRankChecked(Value* value, int64_t rank, const Node* node) {
         if (branch->kind() != prim::If || branch->owningBlock() != node->owningBlock() || !branch->isBefore(node))
           continue;
         for (const Node* inner : branch->blocks()[0]->nodes()) {
-          if (inner->kind() == prim::RaiseException) return true;
+          if (isBasic(inner, Basic::Raise)) return true;
         }
       }
     }
@@ -219,10 +220,11 @@ class Folder {
     Value* given = layer.node->output();
     {
       const InsertPointGuard guard(graph_, layer.node);
-      Node* dimensions = insert(graph_.create(aten::dim, {layer.node->input(0)}));
-      dimensions->output()->setType(c10::IntType::get());
-      is_batch = insert(graph_.create(aten::eq, {dimensions->output(), graph_.insertConstant(rank)}))->output();
-      is_batch->setType(c10::BoolType::get());
+      const auto compute = [&](Basic operation, std::initializer_list<Value*> inputs) {
+        return insertBasic(graph_, operation, inputs)->copyLocation(node)->output();
+      };
+      Value* dimensions = compute(Basic::Rank, {layer.node->input(0)});
+      is_batch = compute(Basic::Equal, {dimensions, graph_.insertConstant(rank)});
       Node* choice = insert(graph_.create(prim::If, {is_batch}));
       Block *folded = choice->addBlock(), *unfolded = choice->addBlock();
       Node* better = folded->appendNode(graph_.createClone(layer.node, same));

@@ -15,6 +15,7 @@
 
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
 
@@ -183,9 +184,8 @@ const std::unordered_map<std::string_view, Rule>& rules() {
       {"aten::__not__",
        [](Node* node) -> Value* {
          Node* inner = node->input(0)->node();
-         return inner->kind() == aten::__not__ && inner->input(0)->type()->kind() == TypeKind::BoolType
-                    ? inner->input(0)
-                    : nullptr;
+         return isBasic(inner, Basic::Not) && inner->input(0)->type()->kind() == TypeKind::BoolType ? inner->input(0)
+                                                                                                    : nullptr;
        }},
       {"aten::dim",
        [](Node* node) {
@@ -197,7 +197,7 @@ const std::unordered_map<std::string_view, Rule>& rules() {
       {"aten::len.t",
        [](Node* node) -> Value* {
          const Node* list = node->input(0)->node();  // `len(x.shape)`
-         if (list->kind() != aten::size || list->inputs().size() != 1) return nullptr;
+         if (!isBasic(list, Basic::Sizes)) return nullptr;
          const auto* tensor = tensorType(list->input(0));
          if (!tensor || !tensor->dim()) return nullptr;
          const auto uses = node->input(0)->uses();
@@ -329,7 +329,7 @@ class Simplifier {
   /// Traces make a tensor of each size, and a number of the tensor again.
   Value* numberOfTensor(Node* node) {
     Node* made = node->input(0)->node();
-    if (made->kind() != prim::NumToTensor || isWritten(made->output())) return nullptr;
+    if (!isBasic(made, Basic::ToTensor) || isWritten(made->output())) return nullptr;
     const TypeKind number = made->input(0)->type()->kind(), wanted = node->output()->type()->kind();
     const bool is_number = number == TypeKind::IntType || number == TypeKind::FloatType;
     return is_number && number == wanted ? made->input(0) : nullptr;
@@ -349,15 +349,14 @@ class Simplifier {
   /// `x.shape[1]` needs no list of all sizes.
   Value* sizeOfDimension(Node* node) {
     Node* sizes = node->input(0)->node();
-    if (sizes->kind() != aten::size || sizes->inputs().size() != 1) return nullptr;
+    if (!isBasic(sizes, Basic::Sizes)) return nullptr;
     const auto* tensor = tensorType(sizes->input(0));
     const auto index = constantAs<int64_t>(node->input(1));
     if (!tensor || !tensor->dim() || !index) return nullptr;
     const auto rank = static_cast<int64_t>(*tensor->dim());
     if (*index >= rank || *index < -rank || isWritten(sizes->output()) || isWritten(sizes->input(0))) return nullptr;
-    Node* size = graph_.create(aten::size, {sizes->input(0), node->input(1)});
-    size->insertBefore(node)->copyLocation(node);
-    return size->output()->setType(c10::IntType::get());
+    const InsertPointGuard guard(graph_, node);
+    return insertBasic(graph_, Basic::Size, {sizes->input(0), node->input(1)})->copyLocation(node)->output();
   }
 
   bool isWritten(const Value* value) {

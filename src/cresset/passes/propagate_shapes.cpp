@@ -14,6 +14,7 @@
 
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/basic.h"
 #include "cresset/passes/pass.h"
 #include "cresset/passes/shape_computation.h"
 
@@ -188,14 +189,14 @@ class SizeEmitter {
       Value* product = nullptr;
       for (const Size::VariablePtr& factor : term.factors) {
         Value* value = emitVariable(*factor);
-        product = product ? insert(aten::mul, product, value, c10::IntType::get()) : value;
+        product = product ? compute(Basic::Multiply, product, value) : value;
       }
       if (!product) {
         product = constantInt(term.coefficient);
       } else if (term.coefficient != 1) {
-        product = insert(aten::mul, product, constantInt(term.coefficient), c10::IntType::get());
+        product = compute(Basic::Multiply, product, constantInt(term.coefficient));
       }
-      sum = sum ? insert(aten::add, sum, product, c10::IntType::get()) : product;
+      sum = sum ? compute(Basic::Add, sum, product) : product;
     }
     return emitted_[size] = sum;
   }
@@ -205,26 +206,22 @@ class SizeEmitter {
  private:
   Value* constantInt(int64_t number) { return graph_->insertConstant(number); }
 
-  Value* insert(Symbol kind, Value* a, Value* b, const c10::TypePtr& type) {
-    return graph_->insertNode(graph_->create(kind, {a, b}))->output()->setType(type);
-  }
+  Value* compute(Basic operation, Value* a, Value* b) { return insertBasic(*graph_, operation, {a, b})->output(); }
 
   Value* emitVariable(const Size::Variable& variable) {
     if (variable.kind == Size::Variable::Kind::Quotient)
-      return insert(aten::floordiv, emit(variable.operands[0]), emit(variable.operands[1]), c10::IntType::get());
+      return compute(Basic::FloorDivide, emit(variable.operands[0]), emit(variable.operands[1]));
     if (variable.kind == Size::Variable::Kind::Broadcast) {
       Value* all = emit(variable.operands[0]);
       for (size_t i = 1; i < variable.operands.size(); ++i) all = broadcast(all, emit(variable.operands[i]));
       return all;
     }
-    return insert(
-        aten::__getitem__, lists_.at(variable.value), constantInt(static_cast<int64_t>(variable.dim)),
-        c10::IntType::get());
+    return compute(Basic::Element, lists_.at(variable.value), constantInt(static_cast<int64_t>(variable.dim)));
   }
 
   /// `b if a == 1 else a`.
   Value* broadcast(Value* a, Value* b) {
-    Value* is_one = insert(aten::eq, a, constantInt(1), c10::BoolType::get());
+    Value* is_one = compute(Basic::Equal, a, constantInt(1));
     Node* choice = graph_->insertNode(graph_->create(prim::If, {is_one}));
     choice->addBlock()->registerOutput(b);
     choice->addBlock()->registerOutput(a);

@@ -15,6 +15,7 @@
 #include "cresset/analysis/containers.h"
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
 
@@ -35,9 +36,9 @@ bool forwardElements(Node* node, const Node* made) {
     for (size_t i = 0; i < elements.size(); ++i) node->output(i)->replaceAllUsesWith(elements[i]);
   } else {
     if (node->input(0) != made->output()) return false;
-    if (node->kind() == aten::len) {
+    if (isBasic(node, Basic::Length)) {
       node->output()->replaceAllUsesWith(insertConstantBefore(node, static_cast<int64_t>(elements.size())));
-    } else if (node->kind() == aten::__getitem__ || node->kind() == aten::select) {
+    } else if (readsEntry(node)) {
       const auto place = placeInList(node->input(1), elements.size());
       if (!place) return false;
       node->output()->replaceAllUsesWith(elements[*place]);
@@ -76,13 +77,14 @@ std::optional<DictPlaces> placesOf(const Node* made) {
 bool forwardEntry(Node* node, const Node* made, const DictPlaces& places) {
   if (node->input(0) != made->output()) return false;
   Value* known = nullptr;
-  if (node->kind() == aten::len) {
+  const EntryUse use = entryUse(*node);
+  if (isBasic(node, Basic::Length)) {
     known = insertConstantBefore(node, static_cast<int64_t>(places.size()));
-  } else if (node->kind() == aten::__getitem__ || node->kind() == aten::__contains__) {
+  } else if (use == EntryUse::Reads || use == EntryUse::Asks) {
     const auto key = textOfKey(node->input(1));
     if (!key) return false;
     const auto place = places.find(*key);
-    if (node->kind() == aten::__contains__) {
+    if (use == EntryUse::Asks) {
       known = insertConstantBefore(node, place != places.end());
     } else if (place != places.end()) {
       known = made->input(place->second);
@@ -99,8 +101,7 @@ namespace {
 /// Whether the node may read elements, or the number of elements, of a list that the graph makes.
 bool readsMadeList(const Node* node) {
   if (node->inputs().empty() || node->input(0)->node()->kind() != prim::ListConstruct) return false;
-  return node->kind() == prim::ListUnpack || node->kind() == aten::len || node->kind() == aten::__getitem__ ||
-         node->kind() == aten::select;
+  return node->kind() == prim::ListUnpack || isBasic(node, Basic::Length) || readsEntry(node);
 }
 
 /// Whether all that uses the list reads it: then nothing can write to it.
@@ -145,8 +146,7 @@ class ListReader {
   /// The sizes of a tensor whose rank is known.
   static bool isOfSizes(const Value* list) {
     const Node* node = list->node();
-    if (node->kind() != aten::size || node->inputs().size() != 1 || list->type()->kind() != c10::TypeKind::ListType)
-      return false;
+    if (!isBasic(node, Basic::Sizes) || list->type()->kind() != c10::TypeKind::ListType) return false;
     const auto* tensor = node->input(0)->type()->castRaw<c10::TensorType>();
     return tensor && tensor->dim();
   }
@@ -157,7 +157,7 @@ class ListReader {
 
   /// `[a, b] + [c]`, `[a, b, c][1:]` and `x.shape[:-1]` are lists of known elements.
   static bool makesOfLists(const Node* node) {
-    return (node->kind() == aten::add || node->kind() == aten::slice) && !node->inputs().empty() &&
+    return (isBasic(node, Basic::Add) || node->kind() == aten::slice) && !node->inputs().empty() &&
            hasKnownElements(node->input(0));
   }
 
@@ -168,10 +168,7 @@ class ListReader {
     const InsertPointGuard guard(graph_, made);
     for (size_t i = 0; i < *made->input(0)->type()->expectRef<c10::TensorType>().dim(); ++i) {
       Value* place = graph_.insertConstant(static_cast<int64_t>(i));
-      Node* size = graph_.create(aten::size, {made->input(0), place});
-      size->output()->setType(c10::IntType::get());
-      graph_.insertNode(size)->copyLocation(made);
-      sizes.push_back(size->output());
+      sizes.push_back(insertBasic(graph_, Basic::Size, {made->input(0), place})->copyLocation(made)->output());
     }
     return sizes;
   }
@@ -185,7 +182,7 @@ class ListReader {
   bool makeAtOnce(Node* node) {
     if (!isKnown(node->input(0))) return false;
     std::vector<Value*> elements;
-    if (node->kind() == aten::add) {
+    if (isBasic(node, Basic::Add)) {
       if (!hasKnownElements(node->input(1)) || !isKnown(node->input(1))) return false;
       elements = elementsOf(node->input(0));
       const std::vector<Value*> more = elementsOf(node->input(1));

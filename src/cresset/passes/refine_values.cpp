@@ -14,6 +14,7 @@
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/nesting.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
 
@@ -46,7 +47,7 @@ bool raises(const Block* block) {
   const auto nodes = block->nodes();
   return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
     if (node->kind() == prim::If) return raises(node->blocks()[0]) && raises(node->blocks()[1]);
-    return node->kind() == prim::RaiseException;
+    return isBasic(node, Basic::Raise);
   });
 }
 
@@ -88,8 +89,8 @@ class Refiner {
       }
       return;
     }
-    if (node->kind() == aten::__not__) return collect(node->input(0), !truth, found, depth + 1);
-    const bool is_equal = node->kind() == aten::eq, is_unequal = node->kind() == aten::ne;
+    if (isBasic(node, Basic::Not)) return collect(node->input(0), !truth, found, depth + 1);
+    const bool is_equal = isBasic(node, Basic::Equal), is_unequal = isBasic(node, Basic::Unequal);
     if (!is_equal && !is_unequal) return;
     for (const size_t side : {size_t(0), size_t(1)}) {
       const auto constant = toIValue(node->input(side));

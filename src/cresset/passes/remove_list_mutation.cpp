@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "cresset/analysis/containers.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -50,6 +51,7 @@ class ListBuilder {
     const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
     if (!op) return false;
     const Symbol kind = node->kind();
+    const EntryUse use = entryUse(*node);
     const auto inputs = node->inputs();
     for (size_t i = 1; i < inputs.size(); ++i) {
       if (inputs[i] == list) return false;
@@ -73,13 +75,13 @@ class ListBuilder {
       if (!other) return false;
       made->moveBefore(node);
       for (Value* element : other->inputs()) made->addInput(element);
-    } else if (kind == aten::_set_item) {
+    } else if (use == EntryUse::Sets) {
       const auto place = placeInList(inputs[1], size);
       if (!place) return false;
       made->moveBefore(node);
       made->replaceInput(*place, inputs[2]);
       untouched_.erase(inputs[2]);
-    } else if (kind == aten::pop) {
+    } else if (use == EntryUse::Takes) {
       const auto place = placeInList(inputs[1], size);
       if (!place) return false;
       node->output()->replaceAllUsesWith(made->input(*place));

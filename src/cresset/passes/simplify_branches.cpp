@@ -4,6 +4,7 @@
 #include <ATen/core/jit_type.h>
 
 #include "cresset/ir/constants.h"
+#include "cresset/ops/basic.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -39,11 +40,8 @@ bool simplifyIf(Node* node) {
       if (x->toBool()) {
         replacement = node->input(0);
       } else {
-        Graph& graph = node->graph();
-        Node* negation = graph.create(aten::__not__, {node->input(0)});
-        negation->insertBefore(node)->copyLocation(node);
-        negation->output()->setType(c10::BoolType::get());
-        replacement = negation->output();
+        const InsertPointGuard guard(node->graph(), node);
+        replacement = insertBasic(node->graph(), Basic::Not, {node->input(0)})->copyLocation(node)->output();
       }
     } else {
       continue;

@@ -14,6 +14,7 @@
 
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
 
@@ -57,9 +58,8 @@ Value* addConstants(Node* node) {
   const uint64_t constant = sum->constant + inner->constant;
   if (constant == 0) return inner->value;
   Value* amount = insertConstantBefore(node, static_cast<int64_t>(constant));
-  Node* merged = node->graph().create(aten::add, {inner->value, amount});
-  merged->insertBefore(node)->copyLocation(node);
-  return merged->output()->setType(c10::IntType::get());
+  const InsertPointGuard guard(node->graph(), node);
+  return insertBasic(node->graph(), Basic::Add, {inner->value, amount})->copyLocation(node)->output();
 }
 
 Value* multiplyByOne(Node* node) {
@@ -122,10 +122,10 @@ bool equalsItself(const c10::Type& type, int depth = 8) {
 }
 
 Value* compareWithItself(Node* node) {
-  if (node->kind() != aten::eq && node->kind() != aten::ne) return nullptr;
-  if (node->inputs().size() != 2 || node->input(0) != node->input(1) || !equalsItself(*node->input(0)->type()))
-    return nullptr;
-  return insertConstantBefore(node, node->kind() == aten::eq);
+  const bool is_equal = isBasic(node, Basic::Equal);
+  if (!is_equal && !isBasic(node, Basic::Unequal)) return nullptr;
+  if (node->input(0) != node->input(1) || !equalsItself(*node->input(0)->type())) return nullptr;
+  return insertConstantBefore(node, is_equal);
 }
 
 Value* simplifyNumber(Node* node) {

@@ -1,6 +1,7 @@
 // Doors to the fact column of the operator table, for the test that proves it: what a rule says of a call's results.
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/fact_rule.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/messages.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_description.h"
@@ -161,7 +162,7 @@ void collectUnknownOperators(Block* block, bool may_be_random, std::set<std::str
   for (Node* node : block->nodes()) {
     for (Block* inner : node->blocks()) collectUnknownOperators(inner, may_be_random, names);
     const Operator* op = operatorOf(*node);
-    if (!op || node->kind() == prim::RaiseException) continue;
+    if (!op || isBasic(node, Basic::Raise)) continue;
     const OperatorRow* row = findOperatorRow(op->fullName());
     const bool is_known = !op->isOfDispatcher() || (row && !row->facts.empty()) || op->keepsSizes() ||
                           (op->isMutable() && op->isPointwise());

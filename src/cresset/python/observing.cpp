@@ -326,14 +326,7 @@ void insertPlace(
   if (!node && taken.empty()) return;
   const c10::intrusive_ptr<HostCallable> place =
       c10::make_intrusive<ObservedPlace>(observation, node, std::move(indices));
-  Node* constant = graph.insertNode(graph.create(prim::Constant));
-  constant->setAttribute(attr::value, Attribute(IValue::make_capsule(place)));
-  constant->output()->setType(c10::CapsuleType::get());
-  Node* call = graph.create(prim::PythonOp, {constant->output()}, 1);
-  for (Value* value : taken) call->addInput(value);
-  call->setAttribute(attr::name, place->name());
-  call->output()->setType(c10::NoneType::get());
-  graph.insertNode(call);
+  insertHostCall(graph, place, taken, c10::NoneType::get());
 }
 
 /// Watches each node of `running`, a copy of `known`.

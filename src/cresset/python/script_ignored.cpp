@@ -70,17 +70,8 @@ class PythonCall : public SugaredValue {
       const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
       const std::vector<NamedValue>& kwargs, size_t) override {
     MatchedSchema match = matchSchema(schema_, cx.graph, range, args, kwargs);
-    Node* constant = cx.graph.create(prim::Constant);
-    constant->setAttribute(attr::value, Attribute(IValue::make_capsule(host_)));
-    constant->setSourceRange(range);
-    constant->output()->setType(c10::CapsuleType::get());
-    cx.graph.insertNode(constant);
-    Node* node = cx.graph.create(prim::PythonOp, {constant->output()}, 1);
-    for (Value* input : match.inputs) node->addInput(input);
-    node->setAttribute(attr::name, host_->name());
-    node->setSourceRange(range);
-    node->output()->setType(match.return_types.empty() ? c10::NoneType::get() : match.return_types[0]);
-    return std::make_shared<SimpleValue>(cx.graph.insertNode(node)->output());
+    const TypePtr result = match.return_types.empty() ? TypePtr(c10::NoneType::get()) : match.return_types[0];
+    return std::make_shared<SimpleValue>(insertHostCall(cx.graph, host_, match.inputs, result, range)->output());
   }
 
  private:

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "cresset/ops/basic.h"
 #include "cresset/python/common.h"
 #include "cresset/python/frames.h"
 #include "cresset/python/graph_handles.h"
@@ -410,13 +411,13 @@ void bindTracing(py::module_& module) {
     Value* dtype = graph.insertConstant(IValue(static_cast<int64_t>(result.scalar_type())));
     Value* device = graph.insertConstant(IValue(result.device()));
     Value* requires_grad = graph.insertConstant(IValue(result.requires_grad()));
-    recorder.recordResult(aten::tensor, std::array{data, dtype, device, requires_grad}, IValue(result));
+    recorder.recordResult(kindOf(Basic::MakeTensor), std::array{data, dtype, device, requires_grad}, IValue(result));
   });
   // From now on `tensor` is what `other` is, detached.
   module.def("_trace_set_data", [](py::handle tensor, py::handle other) {
     Recorder& recorder = current();
     Value* value = recorder.tensorValue(tensorOf(other));
-    recorder.recordResult(aten::detach, std::array{value}, IValue(tensorOf(tensor)));
+    recorder.recordResult(kindOf(Basic::Detach), std::array{value}, IValue(tensorOf(tensor)));
   });
   module.def("_trace_through_caches", lookThroughCaches);
   module.def("_trace_push", [](const std::vector<std::string>& path) { return current().pushScope(path); });

@@ -187,7 +187,7 @@ Value* Recorder::shapeInBackward(at::IntArrayRef sizes) {
         };
         if (exact && gradient->has_list && std::any_of(gradient->inputs.begin(), gradient->inputs.end(), may_be_meant))
           warn(kFrozenNumber, /*in_backward=*/true);
-        if (exact) return insert(aten::size, std::array{value}, c10::ListType::ofInts());
+        if (exact) return compute(Basic::Sizes, {value});
         std::vector<Value*> elements;
         for (size_t dim = 0; dim < sizes.size(); ++dim) {
           const bool is_one = sizes[dim] != whole[dim];
@@ -204,8 +204,10 @@ Value* Recorder::shapeInBackward(at::IntArrayRef sizes) {
 /// What is assigned to a part of a tensor (`x[:n] = y`) goes through a view that drops its leading 1s, and is expanded
 /// to the part.
 Value* Recorder::shapeInAssignment(Symbol kind, const at::Tensor& value, at::IntArrayRef sizes) {
-  const at::Tensor& whole = kind == aten::expand ? call_.target : value;
-  if (!whole.defined() || sizes.empty() || (kind != aten::expand && kind != aten::view)) return nullptr;
+  const TracedSizes use = tracedSizes(kind);
+  if (use != TracedSizes::Expands && use != TracedSizes::Reshapes) return nullptr;
+  const at::Tensor& whole = use == TracedSizes::Expands ? call_.target : value;
+  if (!whole.defined() || sizes.empty()) return nullptr;
   const auto count = static_cast<int64_t>(sizes.size()), dropped = whole.dim() - count;
   if (dropped < 0 || whole.sizes().slice(static_cast<size_t>(dropped)) != sizes) return nullptr;
   if (!findTensor(whole)) return nullptr;
@@ -224,7 +226,7 @@ Value* Recorder::divisorInBackward(const IValue& number) {
   static const Symbol kNumel = Symbol::fromQualString("aten::numel");
   Value* all = insert(kNumel, std::array{tensorValue(gradient->inputs[0])}, c10::IntType::get());
   Value* kept = insert(kNumel, std::array{tensorValue(gradient->outputs[0])}, c10::IntType::get());
-  return insert(aten::floordiv, std::array{all, kept}, c10::IntType::get());
+  return compute(Basic::FloorDivide, {all, kept});
 }
 
 Value* Recorder::groupsInBackward(const IValue& number) {
@@ -233,7 +235,7 @@ Value* Recorder::groupsInBackward(const IValue& number) {
   if (gradient->inputs.size() != 1 || gradient->inputs[0].dim() < 2) return nullptr;
   const int64_t channels = gradient->inputs[0].size(1), groups = number.toInt() == 0 ? 0 : channels / number.toInt();
   const auto divided = [&](Value* divisor) {
-    return insert(aten::floordiv, std::array{numberValue(size(gradient->inputs[0], 1)), divisor}, c10::IntType::get());
+    return compute(Basic::FloorDivide, {numberValue(size(gradient->inputs[0], 1)), divisor});
   };
   for (const auto& [known, computed] : gradient->numbers) {
     if (known == static_cast<double>(groups)) return divided(computed);

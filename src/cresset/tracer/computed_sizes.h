@@ -7,7 +7,21 @@
 #include <optional>
 #include <vector>
 
+#include "cresset/ir/graph.h"
+
 namespace cresset::tracer {
+
+/// What the sizes and numbers that an operator takes are to a trace: a column of the table.
+enum class TracedSizes {
+  None,
+  Reshapes,         // the shape that the elements of the first argument are brought to
+  Expands,          // the shape that it is expanded to
+  CountsParts,      // the number of parts that it is cut into
+  CountsEvenParts,  // the same, of parts as long as each other, but the last
+  SizeParts,        // the size of the parts
+  Scales,           // a factor
+};
+TracedSizes tracedSizes(Symbol kind);
 
 /// In a tensor of one element.
 c10::IValue numberIn(const at::Tensor& tensor);

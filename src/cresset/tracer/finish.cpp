@@ -5,6 +5,7 @@
 #include <array>
 
 #include "cresset/ir/verifier.h"
+#include "cresset/ops/basic.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
 #include "cresset/tracer/recorder.h"
@@ -81,8 +82,8 @@ void takeFirstElements(Graph& graph, Block* block) {
     if (std::ranges::any_of(elements.subspan(1), [](const Value* element) { return element->hasUses(); })) continue;
     InsertPointGuard guard(graph, node);
     graph.setLocation(node->sourceRange());
-    Node* first = graph.insertNode(graph.create(aten::__getitem__, std::array{node->input(), graph.insertConstant(0)}));
-    elements[0]->replaceAllUsesWith(first->output()->setType(elements[0]->type()));
+    Value* first = insertBasic(graph, Basic::Element, {node->input(), graph.insertConstant(0)})->output();
+    elements[0]->replaceAllUsesWith(first->setType(elements[0]->type()));
     node->destroy();
   }
 }
@@ -117,14 +118,8 @@ std::shared_ptr<Graph> Recorder::finish(const IValue& result) {
 namespace {
 
 bool hasEffect(Node* node) {
-  switch (node->kind()) {
-    case prim::CallFunction:
-    case prim::CallMethod:
-    case prim::RaiseException:
-      return true;
-    default:
-      break;
-  }
+  if (node->kind() == prim::CallFunction || node->kind() == prim::CallMethod || isBasic(node, Basic::Raise))
+    return true;
   const Operator* op = node->boundOperator();
   return op && (op->isMutable() || op->hasSideEffects());
 }

@@ -39,7 +39,7 @@ void Recorder::requireTracedSizes(
     if (!arguments[i].isTensor() || !arguments[i].toTensor().defined() || isConstant(inputs[i])) continue;
     const at::Tensor& tensor = arguments[i].toTensor();
     if (tensor.is_nested()) continue;
-    Value* sizes = insert(aten::size, std::array{inputs[i]}, c10::ListType::ofInts());
+    Value* sizes = compute(Basic::Sizes, {inputs[i]});
     Value* traced = graph_->insertConstant(IValue(tensor.sizes()));
     std::ostringstream message;
     message << "The trace calls " << op.schema().name() << " with '" << op.schema().arguments()[i].name()
@@ -50,14 +50,13 @@ void Recorder::requireTracedSizes(
 }
 
 void Recorder::raiseIfDifferent(Value* value, Value* traced, std::string message) {
-  Value* differs = insert(aten::ne, std::array{value, traced}, c10::BoolType::get());
+  Value* differs = compute(Basic::Unequal, {value, traced});
   Node* branch = graph_->insertNode(graph_->create(prim::If, {differs}, 0));
   Block* then = branch->addBlock();
   branch->addBlock();
   InsertPointGuard guard(*graph_, then);
-  const std::array<Value*, 2> raised{
-      graph_->insertConstant(IValue(std::move(message))), graph_->insertConstant(IValue("builtins.RuntimeError"))};
-  graph_->insertNode(graph_->create(prim::RaiseException, raised, 0));
+  Value* text = graph_->insertConstant(IValue(std::move(message)));
+  insertBasic(*graph_, Basic::Raise, {text, graph_->insertConstant(IValue("builtins.RuntimeError"))});
 }
 
 void Recorder::requireTracedParts() {
@@ -67,14 +66,14 @@ void Recorder::requireTracedParts() {
   for (const at::Tensor& part : gradient->outputs) {
     const Value* value = part.defined() ? findTensor(part) : nullptr;
     const Node* node = value ? value->node() : nullptr;
-    if (!node || (node->kind() != prim::ListUnpack && node->kind() != aten::__getitem__)) continue;
+    if (!node || (node->kind() != prim::ListUnpack && !isBasic(node, Basic::Element))) continue;
     Value* found = node->input(0);
     const auto* type = found->type()->cast<c10::ListType>().get();
     if (type && type->getElementType()->kind() == c10::TypeKind::TensorType) list = found;
   }
   if (!list) return;
   gradient->counts_parts = true;
-  Value* length = insert(aten::len, std::array{list}, c10::IntType::get());
+  Value* length = compute(Basic::Length, {list});
   std::ostringstream message;
   message << "Expected " << gradient->outputs.size()
           << " elements in a list but found another number: the trace has the gradients of as many as there were while "

@@ -37,8 +37,7 @@ at::Tensor Recorder::elementOfList(
     Value* list, const c10::SymNode& index, const at::Tensor& tensor, bool is_known_otherwise) {
   graph_->setLocation(location());
   const at::Tensor element = is_known_otherwise ? aliasOf(tensor) : tensor;
-  const TypePtr type = list->type()->expectRef<c10::ListType>().getElementType();
-  setTensorValue(element, insert(aten::__getitem__, std::array{list, numberValue(index)}, type));
+  setTensorValue(element, compute(Basic::Element, {list, numberValue(index)}));
   return element;
 }
 
@@ -52,7 +51,7 @@ Value* Recorder::sliceOfList(Value* list, std::span<const c10::SymNode> bounds) 
 
 c10::SymNode Recorder::lengthOfList(Value* list, int64_t length) {
   graph_->setLocation(location());
-  return c10::make_intrusive<TracedNumber>(length, insert(aten::len, std::array{list}, c10::IntType::get()), serial_);
+  return c10::make_intrusive<TracedNumber>(length, compute(Basic::Length, {list}), serial_);
 }
 
 std::vector<at::Tensor> Recorder::unpackList(

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/tracer/recorder.h"
 
@@ -100,7 +101,7 @@ c10::SymNode recordArithmetic(Symbol kind, std::span<const c10::SymNode> operand
     // Of ints and floats mixed.
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (operands[i]->is_float()) continue;
-      Node* node = graph.insertNode(graph.create(aten::Float, {inputs[i]}));
+      Node* node = graph.insertNode(graph.create(kindOf(Basic::ToFloat), {inputs[i]}));
       inputs[i] = node->output()->setType(type);
     }
     op = operatorOn(inputs, kind, type);
@@ -122,19 +123,20 @@ c10::SymNode recordArithmetic(Symbol kind, std::initializer_list<c10::SymNode> o
 
 c10::SymNode TracedNumber::add(const c10::SymNode& other) {
   const auto sum = [](auto a, auto b) { return Number(a + b); };
-  return recordArithmetic(aten::add, {share(this), other}, combine(number_, other, sum, sum));
+  return recordArithmetic(kindOf(Basic::Add), {share(this), other}, combine(number_, other, sum, sum));
 }
 c10::SymNode TracedNumber::sub(const c10::SymNode& other) {
   const auto difference = [](auto a, auto b) { return Number(a - b); };
-  return recordArithmetic(aten::sub, {share(this), other}, combine(number_, other, difference, difference));
+  return recordArithmetic(
+      kindOf(Basic::Subtract), {share(this), other}, combine(number_, other, difference, difference));
 }
 c10::SymNode TracedNumber::mul(const c10::SymNode& other) {
   const auto product = [](auto a, auto b) { return Number(a * b); };
-  return recordArithmetic(aten::mul, {share(this), other}, combine(number_, other, product, product));
+  return recordArithmetic(kindOf(Basic::Multiply), {share(this), other}, combine(number_, other, product, product));
 }
 c10::SymNode TracedNumber::floordiv(const c10::SymNode& other) {
   return recordArithmetic(
-      aten::floordiv, {share(this), other},
+      kindOf(Basic::FloorDivide), {share(this), other},
       combine(
           number_, other, [](int64_t a, int64_t b) { return Number(floorDivide(a, b)); },
           [](double a, double b) { return Number(std::floor(a / b)); }));
@@ -196,7 +198,7 @@ c10::SymNode TracedNumber::clone() {
   return c10::make_intrusive<TracedNumber>(number_, value_, trace_);
 }
 c10::SymNode TracedNumber::sym_float() {
-  return recordArithmetic(aten::Float, {share(this)}, asDouble(number_));
+  return recordArithmetic(kindOf(Basic::ToFloat), {share(this)}, asDouble(number_));
 }
 c10::SymNode TracedNumber::wrap_int(int64_t number) {
   // C++ computes with this one and a plain number, which an operator in a transform may have from a shape.

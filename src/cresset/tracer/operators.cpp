@@ -280,7 +280,7 @@ class Recorder::OperatorRecord {
     };
     if (Value* number = substitute(-1)) {
       if (!value.isTensor() || is_number_[i]) return number;
-      return recorder_.insert(prim::NumToTensor, std::array{number}, c10::TensorType::get());
+      return recorder_.compute(Basic::ToTensor, {number});
     }
     if (is_number_[i]) {
       const IValue number = numberIn(value.toTensor());
@@ -407,7 +407,7 @@ void Recorder::runOperator(const c10::OperatorHandle& op, c10::DispatchKeySet ke
     const at::Tensor literal = stack.back().toTensor();
     run();
     if (Value* number = plainNumberIn(literal)) {
-      setTensorValue(literal, insert(prim::NumToTensor, std::array{number}, c10::TensorType::get()));
+      setTensorValue(literal, compute(Basic::ToTensor, {number}));
     } else if (!isKnown(literal) || hasUnseenContents(literal)) {
       makeLiteral(literal);
     }
@@ -489,7 +489,7 @@ IValue Recorder::withTracedNumbers(const IValue& value, Value* computed) {
     std::vector<c10::SymInt> numbers;
     const auto plain = value.toIntVector();
     for (size_t i = 0; i < plain.size(); ++i)
-      numbers.emplace_back(traced(plain[i], part(aten::__getitem__, i, c10::IntType::get())));
+      numbers.emplace_back(traced(plain[i], part(kindOf(Basic::Element), i, c10::IntType::get())));
     return IValue(std::move(numbers));
   }
   if (!value.isTuple()) return value;

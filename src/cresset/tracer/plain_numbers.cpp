@@ -314,11 +314,11 @@ Value* Recorder::plainNumberValue(const PlacedNumber& placed) {
   Value* tensor = tensorValue(placed.plain.tensor);
   switch (placed.kind) {
     case TypeKind::IntType:
-      return insert(aten::Int, std::array{tensor}, c10::IntType::get());
+      return compute(Basic::ToInt, {tensor});
     case TypeKind::FloatType:
-      return insert(aten::Float, std::array{tensor}, c10::FloatType::get());
+      return compute(Basic::ToFloat, {tensor});
     case TypeKind::BoolType:
-      return insert(aten::Bool, std::array{tensor}, c10::BoolType::get());
+      return compute(Basic::ToBool, {tensor});
     default:
       return insert(aten::item, std::array{tensor}, c10::NumberType::get());
   }
@@ -332,8 +332,7 @@ c10::SymNode Recorder::item(const at::Tensor& tensor, bool as_float) {
   const Number converted =
       as_float ? Number(number.toDouble())
                : Number(number.isFloatingPoint() ? static_cast<int64_t>(number.toDouble()) : number.toLong());
-  Value* read = as_float ? insert(aten::Float, std::array{value}, c10::FloatType::get())
-                         : insert(aten::Int, std::array{value}, c10::IntType::get());
+  Value* read = compute(as_float ? Basic::ToFloat : Basic::ToInt, {value});
   return c10::make_intrusive<TracedNumber>(converted, read, serial_);
 }
 

@@ -171,7 +171,7 @@ bool Recorder::isKnown(const at::Tensor& tensor) const {
 bool Recorder::isComputed(const at::Tensor& tensor) const {
   const auto it = known_.find(identityOf(tensor));
   return it != known_.end() && !literals_.contains(storageOf(tensor)) &&
-         it->second.value->node()->kind() != prim::NumToTensor;
+         it->second.value->node()->kind() != kindOf(Basic::ToTensor);
 }
 
 bool Recorder::hasMemoryOf(const at::Tensor& tensor) const {
@@ -246,7 +246,7 @@ void Recorder::bindContainer(const IValue& value, Value* container) {
     const TypePtr element = type ? type->getValueType() : value.toGenericDict().valueType();
     for (const auto& entry : value.toGenericDict()) {
       Value* key = graph_->insertConstant(entry.key());
-      setValue(entry.value(), insert(aten::__getitem__, std::array{container, key}, element));
+      setValue(entry.value(), insert(kindOf(Basic::Element), std::array{container, key}, element));
     }
     return;
   }
@@ -322,7 +322,7 @@ Value* Recorder::sameMemory(const at::Tensor& tensor) {
     Value* value = tensorValue(twin);
     if (twin.requires_grad() && !tensor.requires_grad()) {
       graph_->setLocation(location());
-      value = insert(aten::detach, std::array{value}, c10::TensorType::get());
+      value = compute(Basic::Detach, {value});
     }
     setTensorValue(tensor, value);
     return value;
@@ -430,7 +430,7 @@ c10::SymNode Recorder::size(const at::Tensor& tensor, const c10::SymNode& dim) {
       is_moved
           ? graph_->insertConstant(IValue(of.dims[static_cast<size_t>(c10::maybe_wrap_dim(plain_dim, tensor.dim()))]))
           : numberValue(dim);
-  Value* size = insert(aten::size, std::array{value, dim_value}, c10::IntType::get());
+  Value* size = compute(Basic::Size, {value, dim_value});
   return c10::make_intrusive<TracedNumber>(tensor.size(plain_dim), size, serial_);
 }
 
@@ -438,7 +438,7 @@ c10::SymNode Recorder::intOf(Symbol kind, const at::Tensor& tensor, int64_t numb
   const Measured of = measured(tensor);
   graph_->setLocation(location());
   if (of.tensor.dim() != tensor.dim()) {  // in vmap
-    if (kind == aten::dim || tensor.dim() == 0)
+    if (kind == kindOf(Basic::Rank) || tensor.dim() == 0)
       return c10::make_intrusive<TracedNumber>(number, graph_->insertConstant(IValue(number)), serial_);
     c10::SymNode count = size(tensor, 0);
     for (int64_t dim = 1; dim < tensor.dim(); ++dim) count = count->mul(size(tensor, dim));

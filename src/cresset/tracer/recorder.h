@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "cresset/ir/graph.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_clients.h"
 #include "cresset/program/program.h"
@@ -256,6 +257,9 @@ class Recorder final : public OperatorClient {
   Value* sameMemory(const at::Tensor& tensor);
   Value* attributeValue(const AttributePath& path);
   Value* insert(Symbol kind, std::span<Value* const> inputs, const TypePtr& type);
+  Value* compute(Basic operation, std::initializer_list<Value*> inputs) {
+    return insertBasic(*graph_, operation, inputs)->output();
+  }
   Value* listOf(std::vector<Value*> elements, const TypePtr& element_type);
   // Arguments that came as plain numbers (plain_numbers.cpp)
   void noteConversion(const at::Tensor& tensor, const IValue& number);

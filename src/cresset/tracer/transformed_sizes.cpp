@@ -16,7 +16,9 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <unordered_map>
 
+#include "cresset/ops/operator_rows.h"
 #include "cresset/tracer/computed_sizes.h"
 #include "cresset/tracer/recorder.h"
 
@@ -87,12 +89,12 @@ std::optional<std::vector<Group>> groupsOf(at::IntArrayRef from, at::IntArrayRef
   }
 }
 
-bool isReshape(Symbol kind) {
-  static const std::vector<Symbol> kinds{
-      aten::view, aten::reshape, Symbol::fromQualString("aten::_unsafe_view"),
-      Symbol::fromQualString("aten::_reshape_alias"), Symbol::fromQualString("aten::view_copy")};
-  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
-}
+constexpr ColumnCell<TracedSizes> kTracedSizes[] = {
+#define OPERATOR(name)
+#define OVERLOADS(name) {name, {}},
+#define TRACED_SIZES(use) {{}, TracedSizes::use},
+#include "cresset/ops/table/table.def"
+};
 
 int64_t sizeOf(const IValue& item) {
   return item.isInt() ? item.toInt() : std::get<int64_t>(numberOf(item.toSymInt().toSymNode()));
@@ -105,6 +107,17 @@ std::vector<int64_t> sizesOf(const IValue& list) {
 }
 
 }  // namespace
+
+TracedSizes tracedSizes(Symbol kind) {
+  static const auto* uses = [] {
+    auto* by_kind = new std::unordered_map<Symbol, TracedSizes>;
+    for (const auto& [name, use] : byOperator(kTracedSizes))
+      by_kind->emplace(Symbol::fromQualString(std::string(name)), use);
+    return by_kind;
+  }();
+  const auto found = uses->find(kind);
+  return found == uses->end() ? TracedSizes::None : found->second;
+}
 
 bool Recorder::isGiven(double number) const {
   std::vector<double> given;
@@ -154,7 +167,7 @@ Value* Recorder::product(const std::vector<c10::SymNode>& numbers) {
 /// Of a group that is split, one size may follow from the others.
 Value* Recorder::splitSize(const std::vector<c10::SymNode>& whole, const std::vector<c10::SymNode>& others) {
   Value* divisor = product(others);
-  return insert(aten::floordiv, std::array{product(whole), divisor}, c10::IntType::get());
+  return compute(Basic::FloorDivide, {product(whole), divisor});
 }
 
 Value* Recorder::reshapedShape(const at::Tensor& tensor, const IValue& list) {
@@ -249,12 +262,12 @@ Value* Recorder::shapeInTransform(Symbol kind, const at::Tensor& tensor, const I
   if (is_operand && tensor.dim() != 0) {
     if (Value* shape = alignedShape(tensor, list)) return shape;
   }
-  if (is_operand && isReshape(kind)) return reshapedShape(tensor, list);
-  if (is_operand && kind == aten::expand) return broadcastShape(tensor, list);
+  const TracedSizes use = tracedSizes(kind);
+  if (is_operand && use == TracedSizes::Reshapes) return reshapedShape(tensor, list);
+  if (is_operand && use == TracedSizes::Expands) return broadcastShape(tensor, list);
   const std::vector<int64_t> sizes = sizesOf(list);
   for (const at::Tensor& other : transformedTensors()) {
-    if (!sizes.empty() && other.sizes() == sizes && other.dim() > 1)
-      return insert(aten::size, std::array{tensorValue(other)}, c10::ListType::ofInts());
+    if (!sizes.empty() && other.sizes() == sizes && other.dim() > 1) return compute(Basic::Sizes, {tensorValue(other)});
   }
   return nullptr;
 }
@@ -265,18 +278,18 @@ bool Recorder::isInReshape() const {
 }
 
 const Recorder::TransformedCall* Recorder::callForParts() const {
-  static constexpr std::array kinds{aten::chunk, aten::unsafe_chunk, aten::tensor_split};
   for (const TransformedCall& call : transforms_) {
+    const TracedSizes use = tracedSizes(call.kind);
     const bool is_number = call.arguments.size() > 1 && (call.arguments[1].isInt() || call.arguments[1].isSymInt());
-    if (is_number && std::find(kinds.begin(), kinds.end(), call.kind) != kinds.end()) return &call;
+    if (is_number && (use == TracedSizes::CountsEvenParts || use == TracedSizes::CountsParts)) return &call;
   }
   return nullptr;
 }
 
 Value* Recorder::sizeOfParts(Symbol kind, std::span<const IValue> arguments) {
-  if (kind != aten::split && kind != aten::unsafe_split) return nullptr;
+  if (tracedSizes(kind) != TracedSizes::SizeParts) return nullptr;
   const TransformedCall* call = torch::autograd::get_current_node() ? nullptr : callForParts();
-  if (!call || call->kind == aten::tensor_split || !call->arguments[1].isInt()) return nullptr;
+  if (!call || tracedSizes(call->kind) != TracedSizes::CountsEvenParts || !call->arguments[1].isInt()) return nullptr;
   const int64_t parts = call->arguments[1].toInt();
   if (!arguments[0].isTensor() || !arguments[2].isInt() || parts < 1) return nullptr;
   for (const PlainNumber& plain : call_.numbers) {
@@ -292,7 +305,7 @@ Value* Recorder::sizeOfParts(Symbol kind, std::span<const IValue> arguments) {
   const int64_t dim = c10::maybe_wrap_dim(arguments[2].toInt(), tensor.dim());
   if (tensor.size(dim) == 0) return nullptr;
   Value* rounded_up = numberValue(size(tensor, dim)->add(number(parts - 1)));
-  return insert(aten::floordiv, std::array{rounded_up, graph_->insertConstant(IValue(parts))}, c10::IntType::get());
+  return compute(Basic::FloorDivide, {rounded_up, graph_->insertConstant(IValue(parts))});
 }
 
 void Recorder::noteSizeInTransform(int64_t number) {
@@ -309,7 +322,7 @@ void Recorder::noteFactorInTransform(Symbol kind, const IValue& number) {
   if (transforms_.empty() || !value || torch::autograd::get_current_node()) return;
   if (isGiven(*value) || isGiven(-*value)) return;
   // By a whole number of its own an operator multiplies and divides seldom, but to count.
-  const bool counts = (kind == aten::div || kind == aten::mul || kind == aten::scalar_tensor) && number.isInt();
+  const bool counts = tracedSizes(kind) == TracedSizes::Scales && number.isInt();
   if (isCountOf(transformedTensors(), *value, counts)) warn(kFrozenNumber, /*in_backward=*/true);
 }
 
