@@ -13,6 +13,7 @@
 
 #include <c10/core/InferenceMode.h>
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <shared_mutex>
 #include <sstream>
@@ -38,6 +39,7 @@
 #include "cresset/support/options.h"
 #include "cresset/support/print_handler.h"
 #include "filetest_calls.h"
+#include "filetest_modules.h"
 #include "filetest_plans.h"
 #include "filetest_run.h"
 #include "syntax_printing.h"
@@ -357,12 +359,29 @@ size_t lineOf(const UserError& error, const TestFile& test) {
   return 0;
 }
 
+/// The commands that read a module or a program; null for others.
+std::string (*moduleCommand(const std::string& name))(const TestFile&) {
+  static const std::map<std::string, std::string (*)(const TestFile&)> commands = {
+      {"module", printModule},
+      {"save", printSaved},
+      {"freeze", printFrozen},
+      {"static", printStatic},
+      {"program", printProgram}};
+  const auto found = commands.find(name);
+  return found == commands.end() ? nullptr : found->second;
+}
+
 Result execute(const TestFile& test) {
   Command command = parseCommand(test.command);
   command.shows_constants = test.input.find("# constant:") != std::string::npos;
   Result result;
   std::shared_lock<std::shared_mutex> together;
-  if (!isCallCommand(command.name)) together = std::shared_lock(process_state);
+  std::unique_lock<std::shared_mutex> alone;
+  if (command.name == "option" || command.name == "static") {
+    alone = std::unique_lock(process_state);
+  } else if (!isCallCommand(command.name)) {
+    together = std::shared_lock(process_state);
+  }
   try {
     if (command.name == "tokens") {
       result.output = printTokens(sourceOf(test));
@@ -374,6 +393,16 @@ Result execute(const TestFile& test) {
     } else if (command.name == "schema") {
       result.output =
           perLine(test, result.errors, [](const std::string& line) { return schemaText(parseSchema(line)); });
+    } else if (command.name == "option") {
+      result.output = perLine(test, result.errors, [](const std::string& line) {
+        const auto values = parseOptions({line});
+        const OptionScope scope(values);
+        return std::string(line.substr(0, line.find('='))) + " = " + optionText(values.at(0).first);
+      });
+    } else if (const auto print = moduleCommand(command.name)) {
+      std::string printed;  // not shown: results are
+      const PrintCapture captures(printed);
+      result.output = print(test);
     } else if (command.name == "parse-ir") {
       const auto graph = graphOfTest(test);
       result.output = printGraph(graph, command);
@@ -445,6 +474,12 @@ std::string describeCommands() {
          "  plan          calls: the graph of the plan that each runs at last\n"
          "  gradient      calls: of that plan the differentiable regions, what they keep, and their gradients\n"
          "  guards        calls: what plans there are after all of them, their signatures and guards\n"
+         "  option        each line is NAME=VALUE, an option of the process: its value once it is set\n"
+         "  program       a source: the functions and classes that it defines\n"
+         "  module        a module (filetest_modules.h): attributes, graphs of methods, submodules, results of calls\n"
+         "  save          a module: the code of its archive; loaded, its results must be the same\n"
+         "  freeze        a module: the attributes and graphs that are left; its results must be the same\n"
+         "  static        calls: how each node of the functions' static modules runs, and where results lie\n"
          "  run           calls: result, exception, output, aliasing, what becomes of arguments, gradients; by plans "
          "all\n"
          "                of it must be the same as unoptimized, else the test fails and can't be blessed\n"
