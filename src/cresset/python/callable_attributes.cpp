@@ -5,6 +5,7 @@
 #include "cresset/passes/pipelines.h"
 #include "cresset/python/callable.h"
 #include "cresset/python/graph_handles.h"
+#include "cresset/python/static_modules.h"
 
 namespace cresset::python {
 
