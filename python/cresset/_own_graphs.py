@@ -46,7 +46,7 @@ def is_wanted(node, values):
     result = values.get(node.register)
     if node.function is torch.Tensor.add_ and node.effect:
         return False  # a graph that writes to what it was given knows less of it
-    if is_of_numbers(node.function) or node.function is torch.tensor:
+    if is_of_numbers(node.function) or node.function is torch.tensor or node.modes is not None:
         return False  # the language computes on where Python raises
     if result is None or type(result.object) not in _kinds_of_results(node):
         return False
@@ -237,6 +237,7 @@ class Phases:
 def steps_with_graphs(segment, recorded):
     """The plan's steps with calls of compiled graphs; None if none is worth it. And the number of their calls. Where
     operators are cast or transformed, they are the recorded ones, for just such calls."""
+    modes = common_modes(segment)
     phases = Phases(segment)
     if not phases.wanted:
         return None, 0
@@ -244,13 +245,30 @@ def steps_with_graphs(segment, recorded):
         return recorded + (segment.pins if segment.dynamic is False else []) + guard(segment, True), 0
     steps, values = Steps(segment), phases.values
     for is_graph, nodes in phases.graphs():
-        if is_graph and not steps.add_graph(nodes, phases, values):
+        if is_graph and not steps.add_graph(nodes, phases, values, modes):
             return None, 0
         if not is_graph:
             for node in nodes:
                 steps.add(node.step)
     steps.finish()
     return segment.without_unused(steps.steps), len(phases.wanted)
+
+
+def common_modes(segment):
+    """The modes that all calls on tensors are made in, if they are not of gradients only: graphs are called in them, and
+    the calls are as if there were none. None if there are no such modes, or several: then such calls are in no graph."""
+    values = segment.recorder.values
+    nodes = [
+        node
+        for node in segment.nodes
+        if node.step is not None and node.step[0] != "Item" and is_of_tensors(getattr(values.get(node.register), "object", 0))
+    ]
+    found = {node.modes for node in nodes}
+    if len(found) != 1 or found == {None} or any(node.grad_mode is not None for node in segment.nodes):
+        return None
+    for node in segment.nodes:
+        node.modes = None
+    return found.pop()
 
 
 def guard(segment, expected):
@@ -284,7 +302,7 @@ class Steps:
             self.need(register)
         self.steps.append(step)
 
-    def add_graph(self, nodes, phases, values):
+    def add_graph(self, nodes, phases, values, modes):
         inside = {node.register for node in nodes}
         inputs, outputs = {}, []
         for node in nodes:
@@ -302,6 +320,8 @@ class Steps:
         if function is None:
             return False
         recorder = self.segment.recorder
+        if modes is not None:
+            function = _C._CallInModes(function, modes)
         callee = recorder.new_register()
         self.steps.append(("LoadConst", callee, -1, -1, function, ()))
         result = outputs[0] if len(outputs) == 1 else recorder.new_register()

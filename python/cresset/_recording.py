@@ -39,6 +39,7 @@ from ._recording_values import (
     TENSORS,
     TEXT,
     Cell,
+    Context,
     FrameShadow,
     Fresh,
     Generator,
@@ -105,7 +106,7 @@ class Recorder(Objects, Containers, Calls):
         self.constants = {}  # register -> tuple, each part of which is checked
         self.effects = {}  # register of a call's result -> registers of what it writes to besides; of random numbers none
         self.written = {}  # register of a call's result -> register of the tensor that it writes to and returns
-        self.grad_modes = []  # of the `with` statements that are open
+        self.modes = []  # of the `with` statements that are open
         self.own_dicts = []  # Keywords that have a source
         self.context = []  # [register, variable, Value] of variables of the context that are set, and not reset yet
         self.raised = None  # the class of the exception that the instruction raises
@@ -146,16 +147,16 @@ class Recorder(Objects, Containers, Calls):
         return self.num_registers - 1
 
     def compute(self, kind, a, b=-1, object=None, inputs=(), owned=False):
-        """A call on tensors, in the grad mode of the innermost `with` statement."""
-        if self.grad_modes and (kind == "Call" or any(self.is_tensor(self.values.get(r)) for r in (a, *inputs))):
+        """A call on tensors, in the modes of the `with` statements around it."""
+        if self.modes and (kind == "Call" or any(self.is_tensor(self.values.get(r)) for r in (a, *inputs))):
             if kind == "Call":
                 function = self.values[a].object
             else:
                 inputs = (a, *inputs) if object is None else (a, self.register(self.constant(object)))
                 function = function_of(kind, b)
                 object = None
-            mode = _C._CallInGradMode(function, self.grad_modes[-1])
-            kind, a, b = "Call", self.register(self.constant(mode)), -1
+            call = _C._CallInModes(function, tuple(self.modes))
+            kind, a, b = "Call", self.register(self.constant(call)), -1
         register = self.emit(kind, a, b, object, inputs)
         if owned:
             self.owned.add(register)
@@ -535,6 +536,8 @@ class Recorder(Objects, Containers, Calls):
         options = self.options
         if options.backend is None and options.dynamic is not False and num_calls < MIN_CALLS:
             return steps, 0
+        if any(step[0] == "Save" and self.values[step[2]].object is _C._KeptCasts for step in steps):
+            return steps, 0  # casts of parameters are kept from one call to the next: they stay in the program's order
         try:
             segment = Segment(self, steps, outputs, options.dynamic, options.backend is not None)
         except NotAGraph as reason:
@@ -635,7 +638,10 @@ class Recorder(Objects, Containers, Calls):
             raise Prologue("the frame is not made yet")
 
     def POP_TOP(self, view, frame, argument):
-        self.frees(frame.stack.pop())
+        value = frame.stack.pop()
+        if isinstance(value, Context) and value.is_set:
+            raise NoRow("a mode that is set without a with statement")
+        self.frees(value)
 
     def PUSH_NULL(self, view, frame, argument):
         frame.stack.append(NULL)

@@ -16,6 +16,8 @@ from ._recording_values import (
     DICT_METHODS,
     END,
     GLOBAL_HOOKS,
+    CASTS,
+    CONTEXTS,
     GRAD_MODES,
     LIMITS,
     MAX_DEPTH,
@@ -44,11 +46,11 @@ from ._recording_values import (
     VIEWS_OF_ORDERED,
     BoundMethod,
     Count,
-    EndOfGradMode,
+    Context,
+    EndOfMode,
     FrameShadow,
     Fresh,
     Generator,
-    GradMode,
     Iterator,
     Keywords,
     NamedTuple,
@@ -99,6 +101,8 @@ def has_own_new(object):
     return type(object) is type and type(object.__new__) is types.FunctionType
 
 
+AUTOCAST_ARGUMENTS = ("device_type", "dtype", "enabled", "cache_enabled")
+_drop_casts = _C._KeptCasts()
 INSTANCECHECK = abc.ABCMeta.__instancecheck__
 INSTANCECHECK_CODE = getattr(INSTANCECHECK, "__code__", None)
 
@@ -152,9 +156,8 @@ class Calls:
         if isinstance(callee, BoundMethod):
             arguments = [callee.owner, *arguments]
             callee = callee.function
-        if isinstance(callee, EndOfGradMode):
-            self.grad_modes.pop()
-            self.pending = self.constant(None)
+        if isinstance(callee, EndOfMode):
+            self.leave_mode()
             return
         if isinstance(callee, NewFunction):
             self.call_function(callee, arguments, names)
@@ -168,8 +171,8 @@ class Calls:
             raise NoRow(f"a call of {callee.object.__qualname__} after attributes were set")
         if is_functional(callee.object) or is_in_place(callee.object):
             self.call_functional(callee, arguments, names)
-        elif any(callee.object is kind for kind in GRAD_MODES):
-            self.call_grad_mode(callee, arguments, names)
+        elif any(callee.object is kind for kind in CONTEXTS):
+            self.call_context(callee, arguments, names)
         elif callee.object is list.append:
             self.call_append(callee, arguments, names)
         elif callee.object is OBJECT_GETATTRIBUTE:
@@ -302,21 +305,119 @@ class Calls:
         inputs = [self.register(value) for value in saved]
         self.emit("Save", self.register(self.constant(_C._SavedTensors)), inputs=inputs)
 
-    def call_grad_mode(self, callee, arguments, names):
-        if arguments or names:
-            raise NoRow(f"a {callee.object.__name__} with arguments")
+    def call_context(self, callee, arguments, names):
+        kind = callee.object
         self.identical(callee)
-        is_enabled, example, functions = GRAD_MODES[callee.object]
+        self.knows_context(kind)
+        if kind in GRAD_MODES:
+            if arguments:
+                raise NoRow(f"a {kind.__name__} with arguments")
+            self.pending = Context(("grad", GRAD_MODES[kind]))
+        elif kind is torch.autocast:
+            self.pending = Context(self.mode_of_autocast(arguments, names))
+        else:
+            given = argument_of(arguments, names, "mode", 0)
+            if len(arguments) > 1 or (given is None and kind is torch.set_grad_enabled):
+                raise NoRow(f"a {kind.__name__} with other arguments")
+            is_enabled = given is None or self.flag_of(given)
+            is_set = kind is torch.set_grad_enabled
+            self.pending = Context(("grad" if is_set else "inference", is_enabled), is_set)
+
+    def knows_context(self, kind):
+        """Checks that the class is as torch wrote it."""
+        example, functions = CONTEXTS[kind]
         self.versioned(self.constant(example))
-        for function, code in functions:
-            self.has_code(function, code)
-        self.pending = GradMode(is_enabled)
+        for name, (function, code) in functions.items():
+            if getattr(kind, name) is not function:
+                raise NoRow(f"a {kind.__name__} with a {name} of its own")
+            if code is not None:
+                self.has_code(function, code)
+
+    def flag_of(self, value):
+        if type(getattr(value, "object", None)) is not bool:
+            raise NoRow("a mode by other than True and False")
+        return self.pin(value)
+
+    def mode_of_autocast(self, arguments, names):
+        given = [argument_of(arguments, names, *each) for each in zip(AUTOCAST_ARGUMENTS, range(4), strict=True)]
+        if sum(value is not None for value in given) != len(arguments) or type(given[0]) is not Value:
+            raise NoRow("a call of autocast with other arguments")
+        device, dtype, is_enabled, keeps_casts = given
+        if type(device.object) is not str:
+            raise NoRow("a call of autocast with other arguments")
+        self.known(device)
+        if dtype is None or self.is_none(dtype):
+            dtype = self.state_of(torch.get_autocast_dtype, device)
+        if type(dtype) is not Value or type(dtype.object) is not torch.dtype:
+            raise NoRow("a call of autocast with other arguments")
+        self.known(dtype)
+        if keeps_casts is None or self.is_none(keeps_casts):
+            keeps_casts = self.state_of(torch.is_autocast_cache_enabled)
+        is_enabled = is_enabled is None or self.flag_of(is_enabled)
+        return self.autocast_of(device, dtype, is_enabled, self.flag_of(keeps_casts))
+
+    def autocast_of(self, device, dtype, is_enabled, keeps_casts):
+        if self.options.backend is not None or self.options.dynamic is False:
+            raise NoRow("autocast in a graph of a backend, or of constant sizes")
+        if device.object != "cpu" and (device.object != "cuda" or not torch.cuda.is_available()):
+            raise NoRow(f"autocast of {device.object}")
+        if is_enabled and (dtype.object not in CASTS or device.object != "cpu" and dtype.object is torch.bfloat16):
+            raise NoRow(f"autocast to {dtype.object}")
+        return "autocast", device.object, is_enabled, dtype.object, keeps_casts
+
+    def state_of(self, function, *arguments):
+        """What a function says of the modes around the call."""
+        inputs = [self.register(value) for value in arguments]
+        register = self.compute("Call", self.register(self.constant(function)), inputs=inputs)
+        self.see(register, function(*[value.object for value in arguments]))
+        return self.typed(self.values[register])
+
+    def mode_of_object(self, manager):
+        """The mode that an object sets which is there when the plan begins: that of a decorator."""
+        kind, names = type(manager.object), manager.object.__dict__
+        if kind not in GRAD_MODES and kind is not torch.autocast:
+            raise NoRow(f"a {kind.__name__} that was made before")
+        self.versioned(manager)
+        self.knows_context(kind)
+        if kind in GRAD_MODES:
+            self.store_plainly(manager, "prev", self.state_of(torch.is_grad_enabled))
+            return "grad", GRAD_MODES[kind]
+        parts = ("device", "fast_dtype", "_enabled", "_cache_enabled")
+        if type(names) is not dict or any(part not in names for part in parts):
+            raise NoRow("an autocast that lacks something")
+        parts = [self.dict_item(self.instance_dict(manager), part, names[part]) for part in parts]
+        if [type(part.object) for part in parts] != [str, torch.dtype, bool, bool]:
+            raise NoRow("an autocast of other parts")
+        for part in parts:
+            self.known(part)
+        device, dtype, is_enabled, keeps_casts = parts
+        mode = self.autocast_of(device, dtype, is_enabled.object, keeps_casts.object)
+        for name, value in (
+            ("prev_cache_enabled", self.state_of(torch.is_autocast_cache_enabled)),
+            ("prev", self.state_of(torch.is_autocast_enabled, device)),
+            ("prev_fastdtype", self.state_of(torch.get_autocast_dtype, device)),
+        ):
+            self.store_plainly(manager, name, value)
+        return mode
+
+    def enter_mode(self, mode):
+        if mode[0] == "autocast" and not self.is_in_autocast():
+            self.emit("Save", self.register(self.constant(_C._KeptCasts)))
+        self.modes.append(mode)
+
+    def is_in_autocast(self):
+        return any(mode[0] == "autocast" for mode in self.modes)
+
+    def leave_mode(self):
+        if self.modes.pop()[0] == "autocast" and not self.is_in_autocast():
+            self.see(self.emit("Call", self.register(self.constant(_drop_casts))), None)
+        self.pending = self.constant(None)
 
     def BEFORE_WITH(self, view, frame, argument):
         manager = frame.stack.pop()
-        if isinstance(manager, GradMode):
-            self.grad_modes.append(manager.is_enabled)
-            frame.stack += [EndOfGradMode(), self.constant(None)]
+        if isinstance(manager, Context) or (type(manager) is Value and type(manager.object) in CONTEXTS):
+            self.enter_mode(manager.mode if isinstance(manager, Context) else self.mode_of_object(manager))
+            frame.stack += [EndOfMode(), manager if type(manager) is Value else self.constant(None)]
             return
         enter, leave = (self.special_method(manager, name) for name in ("__enter__", "__exit__"))
         if enter is None or leave is None:
@@ -1071,8 +1172,11 @@ class Calls:
         if frame.function is None:
             raise NoRow(END)
         self.returned = frame.stack.pop()
-        if not is_object(self.returned) and not isinstance(self.returned, (BoundMethod, NewFunction, NewSet, Token)):
+        is_known = isinstance(self.returned, (BoundMethod, Context, NewFunction, NewSet, Token))
+        if not is_object(self.returned) and not is_known:
             raise NoRow("an iterator as a result")
+        if isinstance(self.returned, Context) and (frame.generator or frame.drops or frame.finish or frame.result):
+            raise NoRow("a mode that is set without a with statement")
         self.leave()
 
     def RETURN_CONST(self, view, frame, argument):

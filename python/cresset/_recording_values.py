@@ -79,13 +79,22 @@ NAMES_OF_MODULE = types.ModuleType.__dict__["__dict__"]
 TEXT = (format, str, repr, ascii)  # in the order of FORMAT_VALUE's argument
 
 
-def _grad_mode(kind, is_enabled):
-    methods = [getattr(kind, name) for name in ("__new__", "__init__", "__enter__", "__exit__")]
-    return is_enabled, kind(), [(method, method.__code__) for method in methods if hasattr(method, "__code__")]
+def _context(example):
+    methods = {name: getattr(type(example), name) for name in ("__new__", "__init__", "__enter__", "__exit__")}
+    return example, {name: (method, getattr(method, "__code__", None)) for name, method in methods.items()}
 
 
-# Classes whose objects a `with` statement takes: what they do to the grad mode, an object, and the code that they have.
-GRAD_MODES = {torch.no_grad: _grad_mode(torch.no_grad, False), torch.enable_grad: _grad_mode(torch.enable_grad, True)}
+# Classes whose objects a `with` statement takes and that set a mode of torch: an object, and the code that they have.
+CONTEXTS = {
+    torch.no_grad: _context(torch.no_grad()),
+    torch.enable_grad: _context(torch.enable_grad()),
+    torch.set_grad_enabled: _context(torch.set_grad_enabled(torch.is_grad_enabled())),
+    torch.inference_mode: _context(torch.inference_mode()),
+    torch.autocast: _context(torch.autocast("cpu", torch.bfloat16, enabled=False)),
+}
+#: What each `with` of them does to gradients.
+GRAD_MODES = {torch.no_grad: False, torch.enable_grad: True}
+CASTS = (torch.bfloat16, torch.float16)  # dtypes that autocast takes
 
 
 def _operators_of(kind):
@@ -168,16 +177,19 @@ class Transient:
     __slots__ = ()
 
 
-class GradMode(Transient):
-    """A `torch.no_grad()` or `torch.enable_grad()`, and what a `with` calls at its end."""
+class Context(Transient):
+    """A `torch.no_grad()` or another of CONTEXTS: the mode, as _C._CallInModes takes it. `is_set`: it is set from the call
+    on that makes it, also without a `with`."""
 
-    __slots__ = ("is_enabled",)
+    __slots__ = ("is_set", "mode")
 
-    def __init__(self, is_enabled):
-        self.is_enabled = is_enabled
+    def __init__(self, mode, is_set=False):
+        self.mode, self.is_set = mode, is_set
 
 
-class EndOfGradMode(Transient):
+class EndOfMode(Transient):
+    """What a `with` calls at its end."""
+
     __slots__ = ()
 
 

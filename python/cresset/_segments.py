@@ -69,7 +69,8 @@ class Other(Ref):
 class Node:
     """A call of the graph. `method` is the name of a method of tensors, or None; `names` those of the last arguments.
     `written` is the register of the argument that it writes to, and returns, if any; `grad_mode` whether gradients are on
-    in it, None if as around the graph; `effect` the registers that it writes to besides, none of a call that draws random
+    in it, None if as around the graph; `modes` those of _C._CallInModes if they are not of gradients only; `effect` the
+    registers that it writes to besides, none of a call that draws random
     numbers, None of one without effect."""
 
     __slots__ = (
@@ -78,6 +79,7 @@ class Node:
         "function",
         "grad_mode",
         "method",
+        "modes",
         "name",
         "names",
         "place",
@@ -90,7 +92,7 @@ class Node:
         self.register, self.function, self.arguments, self.names = register, function, arguments, names
         self.place, self.name, self.method = place, name, method
         self.step = step  # of the plan, that does the same
-        self.written = self.grad_mode = self.effect = None
+        self.written = self.grad_mode = self.modes = self.effect = None
 
     @property
     def is_random(self):
@@ -220,15 +222,18 @@ class Segment:
         place, name = self.place_of(target), self.name_of(target)
         if kind == "Call":
             function, grad_mode = self.recorder.values[a].object, None
-            if type(function) is _C._CallInGradMode:
+            modes = None
+            if type(function) is _C._CallInModes:
                 if self.for_backend:
                     raise NotAGraph("a grad mode that is not the caller's")
-                function, grad_mode = function.function, function.is_enabled
+                function, modes = function.function, function.modes
+                if all(kind == "grad" for kind, *_ in modes):
+                    grad_mode, modes = modes[-1][1], None
             method = getattr(function, "__name__", None)
             is_method = isinstance(method, str) and getattr(torch.Tensor, method, None) is function
             arguments = tuple(self.argument(register) for register in inputs)
             node = Node(target, function, arguments, place, name, method if is_method else None, object or ())
-            node.grad_mode = grad_mode
+            node.grad_mode, node.modes = grad_mode, modes
         else:
             arguments = tuple(self.argument(register) for register in (a, *inputs))
             if kind == "GetAttr":

@@ -1,5 +1,6 @@
 // What a captured plan keeps of the state that it is about to change, so that a plan that is given up has changed
 // nothing.
+#include <ATen/autocast_mode.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
@@ -54,6 +55,15 @@ class SavedRandomState {
   at::Tensor state_;
 };
 
+/// What autocast keeps of a plan's casts of parameters: they live as long as the outermost `with torch.autocast`.
+class KeptCasts {
+ public:
+  void drop() const {
+    at::autocast::increment_nesting();
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+  }
+};
+
 }  // namespace
 
 void bindUndo(py::module_& module) {
@@ -63,6 +73,9 @@ void bindUndo(py::module_& module) {
   py::class_<SavedRandomState>(module, "_SavedRandomState", "The default generator's state, which a call puts back.")
       .def(py::init<>())
       .def("__call__", &SavedRandomState::restore);
+  py::class_<KeptCasts>(module, "_KeptCasts", "Casts of parameters, which a call drops outside of autocast.")
+      .def(py::init<>())
+      .def("__call__", &KeptCasts::drop);
 }
 
 }  // namespace cresset::python

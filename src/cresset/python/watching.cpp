@@ -1,13 +1,18 @@
 // What frame capture asks before plans run. Plain C functions, since every call of a captured function asks.
 #include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/SavedTensorHooks.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <structmember.h>
+#include <torch/csrc/Dtype.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 
 #include <cstddef>
+#include <cstring>
+#include <vector>
 
 #include "cresset/python/watching.h"
 #include "cresset/tracer/tracer.h"
@@ -43,70 +48,164 @@ PyObject* isTransformed(PyObject*, PyObject*) {
       !(keys.included_ - kUsual).empty() || !(c10::autocast_dispatch_keyset - keys.excluded_).empty());
 }
 
-// ---- Calls in a grad mode of their own
+// ---- Calls in modes of their own
 
-struct CallInGradMode {
-  PyObject_HEAD PyObject* function;
+/// What `with` statements around a call set: gradients, inference mode, or autocast of a kind of device.
+struct Mode {
+  enum class Kind { Grad, Inference, Autocast } kind;
   bool is_enabled;
+  // Of autocast:
+  c10::DeviceType device;
+  c10::ScalarType dtype;
+  bool keeps_casts;
+};
+
+/// Autocast as a `with torch.autocast` sets it, but for what that drops at its end (KeptCasts).
+class AutocastMode {
+ public:
+  explicit AutocastMode(const Mode& mode)
+      : device_(mode.device),
+        was_enabled_(at::autocast::is_autocast_enabled(device_)),
+        kept_casts_(at::autocast::is_autocast_cache_enabled()),
+        dtype_(at::autocast::get_autocast_dtype(device_)) {
+    set(mode.is_enabled, mode.dtype, mode.keeps_casts);
+    at::autocast::increment_nesting();
+  }
+  ~AutocastMode() {
+    at::autocast::decrement_nesting();
+    set(was_enabled_, dtype_, kept_casts_);
+  }
+  AutocastMode(const AutocastMode&) = delete;
+  AutocastMode& operator=(const AutocastMode&) = delete;
+
+ private:
+  void set(bool is_enabled, c10::ScalarType dtype, bool keeps_casts) const {
+    at::autocast::set_autocast_enabled(device_, is_enabled);
+    at::autocast::set_autocast_dtype(device_, dtype);
+    at::autocast::set_autocast_cache_enabled(keeps_casts);
+  }
+
+  const c10::DeviceType device_;
+  const bool was_enabled_, kept_casts_;
+  const c10::ScalarType dtype_;
+};
+
+struct CallInModes {
+  PyObject_HEAD PyObject* function;
+  PyObject* described;
+  std::vector<Mode>* modes;  // the outermost first
   vectorcallfunc vectorcall;
 };
 
-CallInGradMode* asCallInGradMode(PyObject* object) {
-  return reinterpret_cast<CallInGradMode*>(object);
+CallInModes* asCallInModes(PyObject* object) {
+  return reinterpret_cast<CallInModes*>(object);
 }
 
-PyObject* callInGradMode(PyObject* self, PyObject* const* arguments, size_t count, PyObject* names) {
-  const c10::AutoGradMode mode(asCallInGradMode(self)->is_enabled);
-  return PyObject_Vectorcall(asCallInGradMode(self)->function, arguments, count, names);
+PyObject* callInside(
+    const CallInModes& call, size_t depth, PyObject* const* arguments, size_t count, PyObject* names) {
+  if (depth == call.modes->size()) return PyObject_Vectorcall(call.function, arguments, count, names);
+  const Mode& mode = (*call.modes)[depth];
+  switch (mode.kind) {
+    case Mode::Kind::Grad: {
+      const c10::AutoGradMode set(mode.is_enabled);
+      return callInside(call, depth + 1, arguments, count, names);
+    }
+    case Mode::Kind::Inference: {
+      const c10::InferenceMode set(mode.is_enabled);
+      return callInside(call, depth + 1, arguments, count, names);
+    }
+    default: {
+      const AutocastMode set(mode);
+      return callInside(call, depth + 1, arguments, count, names);
+    }
+  }
 }
 
-PyObject* newCallInGradMode(PyTypeObject* type, PyObject* arguments, PyObject*) {
-  PyObject* function = nullptr;
-  int is_enabled = 0;
-  if (!PyArg_ParseTuple(arguments, "Op", &function, &is_enabled)) return nullptr;
+PyObject* callInModes(PyObject* self, PyObject* const* arguments, size_t count, PyObject* names) {
+  return callInside(*asCallInModes(self), 0, arguments, count, names);
+}
+
+/// From ("grad" or "inference", is_enabled) or ("autocast", device, is_enabled, dtype, keeps_casts).
+bool readMode(PyObject* described, std::vector<Mode>& modes) {
+  const char *kind = nullptr, *device = nullptr;
+  int is_enabled = 0, keeps_casts = 0;
+  PyObject* dtype = nullptr;
+  if (!PyTuple_Check(described)) {
+    PyErr_SetString(PyExc_TypeError, "a mode is a tuple");
+    return false;
+  }
+  if (PyTuple_GET_SIZE(described) == 2) {
+    if (!PyArg_ParseTuple(described, "sp", &kind, &is_enabled)) return false;
+    const bool is_grad = std::strcmp(kind, "grad") == 0;
+    modes.push_back({is_grad ? Mode::Kind::Grad : Mode::Kind::Inference, is_enabled != 0, {}, {}, false});
+    return true;
+  }
+  if (!PyArg_ParseTuple(described, "sspOp", &kind, &device, &is_enabled, &dtype, &keeps_casts)) return false;
+  if (!THPDtype_Check(dtype)) {
+    PyErr_SetString(PyExc_TypeError, "a mode of autocast has a dtype");
+    return false;
+  }
+  modes.push_back(
+      {Mode::Kind::Autocast, is_enabled != 0, c10::Device(device).type(),
+       reinterpret_cast<THPDtype*>(dtype)->scalar_type, keeps_casts != 0});
+  return true;
+}
+
+PyObject* newCallInModes(PyTypeObject* type, PyObject* arguments, PyObject*) {
+  PyObject *function = nullptr, *described = nullptr;
+  if (!PyArg_ParseTuple(arguments, "OO!", &function, &PyTuple_Type, &described)) return nullptr;
   PyObject* self = type->tp_alloc(type, 0);
   if (self == nullptr) return nullptr;
-  asCallInGradMode(self)->function = Py_NewRef(function);
-  asCallInGradMode(self)->is_enabled = is_enabled != 0;
-  asCallInGradMode(self)->vectorcall = callInGradMode;
+  asCallInModes(self)->function = Py_NewRef(function);
+  asCallInModes(self)->described = Py_NewRef(described);
+  asCallInModes(self)->modes = new std::vector<Mode>();
+  asCallInModes(self)->vectorcall = callInModes;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(described); i++) {
+    if (readMode(PyTuple_GET_ITEM(described, i), *asCallInModes(self)->modes)) continue;
+    Py_DECREF(self);
+    return nullptr;
+  }
   return self;
 }
 
-int visitCallInGradMode(PyObject* self, visitproc visit, void* arg) {
+int visitCallInModes(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(asCallInGradMode(self)->function);
+  Py_VISIT(asCallInModes(self)->function);
+  Py_VISIT(asCallInModes(self)->described);
   return 0;
 }
 
-int clearCallInGradMode(PyObject* self) {
-  Py_CLEAR(asCallInGradMode(self)->function);
+int clearCallInModes(PyObject* self) {
+  Py_CLEAR(asCallInModes(self)->function);
+  Py_CLEAR(asCallInModes(self)->described);
   return 0;
 }
 
-void deleteCallInGradMode(PyObject* self) {
+void deleteCallInModes(PyObject* self) {
   PyObject_GC_UnTrack(self);
-  clearCallInGradMode(self);
+  clearCallInModes(self);
+  delete asCallInModes(self)->modes;
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
 
 PyMemberDef members[] = {
-    {"function", T_OBJECT_EX, offsetof(CallInGradMode, function), READONLY, nullptr},
-    {"is_enabled", T_BOOL, offsetof(CallInGradMode, is_enabled), READONLY, nullptr},
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(CallInGradMode, vectorcall), READONLY, nullptr},
+    {"function", T_OBJECT_EX, offsetof(CallInModes, function), READONLY, nullptr},
+    {"modes", T_OBJECT_EX, offsetof(CallInModes, described), READONLY, nullptr},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(CallInModes, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot slots[] = {
-    {Py_tp_doc, const_cast<char*>("A function that is called with gradients on or off: (function, is_enabled).")},
-    {Py_tp_new, reinterpret_cast<void*>(newCallInGradMode)},
+    {Py_tp_doc, const_cast<char*>("A function that is called in modes: (function, modes), the outermost first.")},
+    {Py_tp_new, reinterpret_cast<void*>(newCallInModes)},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_traverse, reinterpret_cast<void*>(visitCallInGradMode)},
-    {Py_tp_clear, reinterpret_cast<void*>(clearCallInGradMode)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(deleteCallInGradMode)},
+    {Py_tp_traverse, reinterpret_cast<void*>(visitCallInModes)},
+    {Py_tp_clear, reinterpret_cast<void*>(clearCallInModes)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(deleteCallInModes)},
     {Py_tp_members, members},
     {0, nullptr}};
 PyType_Spec spec = {
-    "cresset._C._CallInGradMode", sizeof(CallInGradMode), 0,
+    "cresset._C._CallInModes", sizeof(CallInModes), 0,
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
 
 PyMethodDef methods[] = {
@@ -121,7 +220,7 @@ void bindWatching(py::module_& module) {
   if (PyModule_AddFunctions(module.ptr(), methods)) throw py::error_already_set();
   const auto kind = py::reinterpret_steal<py::object>(PyType_FromSpec(&spec));
   if (!kind) throw py::error_already_set();
-  module.attr("_CallInGradMode") = kind;
+  module.attr("_CallInModes") = kind;
 }
 
 }  // namespace cresset::python
