@@ -2,10 +2,13 @@
 
 import abc
 import contextvars
+import functools
 import inspect
+import os
 import sys
 import types
 import weakref
+from collections import OrderedDict
 
 import torch
 
@@ -101,6 +104,20 @@ def has_own_new(object):
     return type(object) is type and type(object.__new__) is types.FunctionType
 
 
+FORWARD_HOOKS = ("_forward_pre_hooks", "_forward_hooks")
+ENVIRONMENT = os.environ
+ENVIRONMENT_GET = type(ENVIRONMENT).get
+# Functions that read the environment, and the code that each is known with.
+ENVIRONMENT_CODES = {
+    function: function.__code__
+    for function in (
+        os.getenv,
+        ENVIRONMENT_GET,
+        type(ENVIRONMENT).__getitem__,
+        ENVIRONMENT.encodekey,
+        ENVIRONMENT.decodevalue,
+    )
+}
 AUTOCAST_ARGUMENTS = ("device_type", "dtype", "enabled", "cache_enabled")
 _drop_casts = _C._KeptCasts()
 INSTANCECHECK = abc.ABCMeta.__instancecheck__
@@ -239,11 +256,19 @@ class Calls:
             raise NoRow("a call of graph_break")
         elif callee.object is MODULE_CALL["__call__"] and callee.object is not None and arguments:
             self.identical(callee)
-            self.call_module(arguments[0], arguments[1:], names, plainly=True)
+            self.call_module(view, frame, arguments[0], arguments[1:], names, plainly=True)
+        elif callee.object is os.getenv or callee.object is ENVIRONMENT_GET:
+            self.call_getenv(callee, arguments, names)
         elif type(callee.object) is types.FunctionType:
             self.call_function(callee, arguments, names)
         elif issubclass(type(callee.object), torch.nn.Module):
-            self.call_module(callee, arguments, names)
+            self.call_module(view, frame, callee, arguments, names)
+        elif callee.object is slice:
+            self.call_slice(callee, arguments, names)
+        elif type(callee.object) is functools.partial:
+            self.call_partial(view, frame, callee, arguments, names)
+        elif self.special_method(callee, "__call__") is not None:
+            self.call_function(self.special_method(callee, "__call__"), [callee, *arguments], names)
         else:
             raise NoRow(f"a call of {getattr(callee.object, '__qualname__', type(callee.object).__name__)}")
 
@@ -728,7 +753,7 @@ class Calls:
         return owner, self.key(arguments[1])
 
     def call_hasattr(self, frame, callee, arguments, names):
-        """A hasattr that runs no code of the program."""
+        """Whether there is an attribute: of a property, whether the look at it raises."""
         self.identical(callee)
         owner, name = self.object_and_name("hasattr", arguments, names)
         if self.is_looked_up_by_own_code(owner):
@@ -741,6 +766,13 @@ class Calls:
             self.pending = self.constant(False)
             return
         found = self.class_attribute(owner, name)
+        is_property = type(found) is property and type(found.fget) is types.FunctionType
+        if is_property and not any("__getattr__" in base.__dict__ for base in type(owner.object).__mro__):
+            frame.stack.append(owner)
+            self.load_attribute(frame, name, False)
+            self.entering.finish = lambda result: self.constant(True)
+            self.entering.missing = self.constant(False)
+            return
         if found is not None and type(found) is not types.FunctionType and hasattr(type(found), "__get__"):
             raise NoRow(f"a property: {name}")
         members = self.names_of(owner.object)
@@ -1030,7 +1062,62 @@ class Calls:
         is_list = isinstance(value, Value) and type(value.object) is list and 0 < len(value.object) <= 256
         return is_list and all(type(item) in TENSORS for item in value.object)
 
-    def call_module(self, callee, arguments, names, plainly=False):
+    def call_slice(self, callee, arguments, names):
+        if names or not 1 <= len(arguments) <= 3:
+            raise NoRow("a slice of other arguments")
+        self.identical(callee)
+        none = self.constant(None)
+        self.pending = self.slice_of([none, *arguments] if len(arguments) == 1 else arguments)
+
+    def call_partial(self, view, frame, callee, arguments, names):
+        """A functools.partial: its function, with its arguments before and around those of the call."""
+        partial = callee.object
+        self.typed(callee)
+        parts = []
+        for name in ("func", "args", "keywords"):
+            register = self.emit("GetAttr", self.register(callee), object=name)
+            self.see(register, getattr(partial, name))
+            parts.append(self.values[register])
+        function, first, more = parts
+        count = len(arguments) - len(names)
+        keywords = {**self.keywords_of(more), **dict(zip(names, arguments[count:], strict=True))}
+        values = [*self.items_of(first), *arguments[:count], *keywords.values()]
+        self.call_of(view, frame, function, values, tuple(keywords))
+
+    def call_getenv(self, callee, arguments, names):
+        """A variable of the environment; each run of the plan looks for it."""
+        if callee.object is os.getenv:
+            code = ENVIRONMENT_CODES[os.getenv]
+            environment = Value(self.emit("LoadGlobal", self.register(callee), object="environ"), os.environ)
+        else:
+            code = ENVIRONMENT_CODES[ENVIRONMENT_GET]
+            environment, *arguments = arguments
+            if environment.object is not ENVIRONMENT:
+                self.call_function(callee, [environment, *arguments], names)
+                return
+        if names or not 1 <= len(arguments) <= 2:
+            raise NoRow(f"a call of {callee.object.__name__} with other arguments")
+        self.has_code(callee.object, code)
+        self.identical(callee)
+        self.pending = self.variable_of_environment(environment, *arguments)
+
+    def variable_of_environment(self, environment, name, default=None):
+        if type(environment) is not Value or environment.object is not ENVIRONMENT:
+            raise NoRow("an environment of its own kind")
+        self.identical(environment)
+        if self.class_attribute(environment, "get") is not ENVIRONMENT_GET:
+            raise NoRow("an environment of its own kind")
+        for function, code in ENVIRONMENT_CODES.items():
+            self.has_code(function, code)
+        names = self.instance_dict(environment)
+        for part in ("encodekey", "decodevalue"):
+            self.identical(self.dict_item(names, part, ENVIRONMENT.__dict__[part]))
+        inputs = [environment, self.constant(self.key(name)), self.constant(None) if default is None else default]
+        if type(inputs[2]) is not Value or type(inputs[2].object) not in (str, type(None)):
+            raise NoRow("a variable of the environment with another default")
+        return self.typed(self.read_by(self.constant(ENVIRONMENT_GET), inputs))
+
+    def call_module(self, view, frame, callee, arguments, names, plainly=False):
         """`plainly`: as nn.Module.__call__ does, whatever the class has."""
         if not isinstance(callee, Value) or not issubclass(type(callee.object), torch.nn.Module):
             raise NoRow("a call of nn.Module.__call__ with other arguments")
@@ -1056,12 +1143,102 @@ class Calls:
             self.lacks(callee, name)
             if name in members:
                 raise NoRow(f"a module with a {name} of its own")
-        for name in MODULE_HOOKS:
-            hooks = self.dict_item(self.instance_dict(callee), name, members[name])
-            self.no_hooks(hooks)
+        hooks = {name: self.dict_item(self.instance_dict(callee), name, members[name]) for name in MODULE_HOOKS}
+        before, after = (hooks.pop(name) for name in FORWARD_HOOKS)
+        for each in hooks.values():
+            self.no_hooks(each)
         self.no_global_hooks()
         function = Value(self.emit("ClassItem", self.register(callee), object="forward"), forward)
+        if any(type(each.object) is OrderedDict and each.object for each in (before, after)):
+            self.call_with_hooks(view, frame, callee, function, (before, after), arguments, names)
+            return
+        self.no_hooks(before)
+        self.no_hooks(after)
         self.call_inline(function, [callee, *arguments], names)
+
+    def call_with_hooks(self, view, frame, module, forward, hooks, arguments, names):
+        """What nn.Module._call_impl does where there are forward hooks and forward pre-hooks: one call after another."""
+        members = module.object.__dict__
+        groups = [
+            self.dict_item(self.instance_dict(module), name, members[name])
+            for name in ("_forward_pre_hooks_with_kwargs", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
+        ]
+        self.no_hooks(groups.pop())
+        count = len(arguments) - len(names)
+        given = [Fresh(tuple, arguments[:count]), Keywords(dict(zip(names, arguments[count:], strict=True)))]
+        if not all(map(is_object, arguments)):
+            raise NoRow("an iterator as an argument")
+        before, after = (self.hooks_of(*pair) for pair in zip(hooks, groups, strict=True))
+
+        def run(function, arguments, names, then):
+            self.call_of(view, frame, function, arguments, names)
+            if self.entering is None:
+                return then(self.pending if is_object(self.pending) else NULL)
+            if self.entering.finish is not None or self.entering.result is not None or self.entering.drops:
+                raise NoRow("a hook that is no function")
+            self.entering.finish = then
+            return None
+
+        def run_before():
+            if not before:
+                args, kwargs = given
+                given_now = [*args.items, *kwargs.items.values()]
+                return run(BoundMethod(forward, module), given_now, tuple(kwargs.items), run_after)
+            hook, with_keywords = before.pop(0)
+            arguments = [module, *given[: 1 + with_keywords]]
+            return run(hook, arguments, (), lambda found: take_before(found, with_keywords))
+
+        def take_before(found, with_keywords):
+            self.result_of_hook(found)
+            if self.is_none(found):
+                pass
+            elif with_keywords:
+                if type(found) is not Fresh or found.kind is not tuple or len(found.items) != 2:
+                    raise NoRow("a hook that returns other than arguments and keyword arguments")
+                args, kwargs = found.items
+                given[:] = Fresh(tuple, list(self.parts_of(args))), Keywords(dict(self.keywords_of(kwargs)))
+            else:
+                is_tuple = self.is_sequence(found) and getattr(found, "kind", type(found.object)) is tuple
+                if not is_tuple and (isinstance(found, Fresh) or issubclass(type(found.object), tuple)):
+                    raise NoRow("a hook that returns a container of its own kind")
+                given[0] = Fresh(tuple, list(self.parts_of(found)) if is_tuple else [found])
+            return run_before()
+
+        def run_after(result):
+            self.result_of_hook(result)
+            if not after:
+                return result
+            hook, with_keywords = after.pop(0)
+            arguments = [module, *given[: 1 + with_keywords], result]
+            return run(hook, arguments, (), lambda found: take_after(found, result))
+
+        def take_after(found, result):
+            self.result_of_hook(found)
+            return run_after(result if self.is_none(found) else found)
+
+        self.pending = run_before()
+
+    @staticmethod
+    def result_of_hook(value):
+        if not is_object(value):
+            raise NoRow("a hook whose result is not known")
+
+    def hooks_of(self, hooks, with_keywords):
+        """[(hook, whether it gets keyword arguments)] of an OrderedDict of hooks, whose number is checked."""
+        if type(hooks.object) is not OrderedDict or type(with_keywords.object) is not OrderedDict:
+            raise NoRow("a module with hooks of its own kind")
+        if not hooks.object:
+            self.no_hooks(hooks)
+            return []
+        if not with_keywords.object:
+            self.no_hooks(with_keywords)
+        found = []
+        for key, hook in self.pairs_of_ordered(hooks):
+            gets_keywords = False
+            if with_keywords.object:
+                gets_keywords = self.has_key(with_keywords, key)
+            found.append((hook, gets_keywords))
+        return found
 
     def no_global_hooks(self):
         if ("no global hooks",) not in self.checked:

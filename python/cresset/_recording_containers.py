@@ -226,6 +226,29 @@ class Containers:
         self.keys_checked(value)
         return {key: self.dict_item(value.register, key, item) for key, item in value.object.items()}
 
+    def pairs_of_ordered(self, value):
+        """[(key, element)] of an OrderedDict, whose number of elements is checked."""
+        pairs = tuple(value.object.items())
+        self.typed(value)
+        self.check("CheckSize", self.register(value), len(pairs))
+        view = self.read_by(self.constant(OrderedDict.items), [value])
+        found = self.read_by(self.constant(tuple), [view])
+        for place, pair in enumerate(pairs):
+            register = self.emit("Item", found.register, place)
+            self.see(register, pair)
+            yield [Value(self.emit("Item", register, part), pair[part]) for part in range(2)]
+
+    def has_key(self, container, key):
+        """Whether an OrderedDict has a key, an int; checked."""
+        if type(key.object) is not int:
+            raise NoRow("a key of another kind")
+        self.typed(container)
+        self.typed(key)
+        register = self.read_by(self.constant(dict.__contains__), [container, key]).register
+        found = dict.__contains__(container.object, key.object)
+        self.check("CheckIs", register, object=found)
+        return found
+
     def keys_checked(self, value):
         self.typed(value)
         self.whole(self.register(value))
@@ -247,6 +270,9 @@ class Containers:
         """Whether a container of constants or names has a constant, checked."""
         if isinstance(container, Keywords):
             return self.key(value, (str, int)) in container.items
+        if isinstance(container, View) and container.name == "keys":
+            keys = [key.object for key in container.make()]
+            return self.key(value, (str, int)) in keys
         if isinstance(container, Value) and type(container.object) in (set, frozenset) and not container.fixed:
             return self.is_in_set(container, value)
         if not isinstance(container, (Value, NewSet)) or not isinstance(value, Value) or isinstance(value, Fresh):
@@ -354,7 +380,7 @@ class Containers:
     def call_of_new_dict(self, name, made, rest):
         items = made.items
         if name in ("items", "keys", "values"):
-            self.pending = View(lambda: self.view_of(name, items))
+            self.pending = View(name, lambda: self.view_of(name, items))
         elif name == "__len__":
             self.pending = self.constant(len(items))
         elif not rest:
@@ -496,7 +522,7 @@ class Containers:
         elif name == "copy" and not rest:
             self.pending = Keywords(dict(items))
         elif name in ("items", "keys", "values") and not rest:
-            self.pending = View(lambda: self.view_of(name, items))
+            self.pending = View(name, lambda: self.view_of(name, items))
         else:
             raise NoRow(f"a call of dict.{name}")
 
@@ -511,10 +537,10 @@ class Containers:
             raise NoRow(f"a call of dict.{name}")
         if type(owner.object) is dict:
             self.keywords_of(owner)
-            self.pending = View(lambda: self.view_of(name, self.keywords_of(owner)))
+            self.pending = View(name, lambda: self.view_of(name, self.keywords_of(owner)))
         elif type(owner.object) is OrderedDict and not owner.object:
             self.sized(owner)
-            self.pending = View(list)
+            self.pending = View(name, list)
         else:
             raise NoRow(f"a call of dict.{name}")
 

@@ -357,12 +357,12 @@ class Modules(Iterator):
 
 
 class View(Transient):
-    """The keys, values or items of a dict: `make` lists what an iteration would give now."""
+    """The `name`, keys, values or items, of a dict: `make` lists what an iteration would give now."""
 
-    __slots__ = ("make",)
+    __slots__ = ("make", "name")
 
-    def __init__(self, make):
-        self.make = make
+    def __init__(self, name, make):
+        self.name, self.make = name, make
 
 
 class ViewIterator(Iterator):

@@ -1,0 +1,335 @@
+"""Captured modules with forward hooks and pre-hooks, and what libraries do besides: properties that `hasattr` looks at,
+variables of the environment, slices, functools.partial, objects with a `__call__`."""
+
+import functools
+import os
+
+import pytest
+import torch
+from test_capture_control import agree
+from test_capture_graphs import same
+from torch import nn
+
+import cresset
+
+X = torch.randn(3, 4)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 8), nn.Linear(8, 4)
+
+    def forward(self, x, scale=1):
+        return self.second(torch.relu(self.first(x))) * scale
+
+
+def fresh(seed=0):
+    torch.manual_seed(seed)
+    return Net()
+
+
+def plans_of(compiled):
+    return [plan for plan in cresset.explain(compiled).plans if plan.applied]
+
+
+def both(plain, compiled, *args, **keywords):
+    expected, found = plain(*args, **keywords), compiled(*args, **keywords)
+    assert same(expected, found), (expected, found)
+    return found
+
+
+# ---- Hooks
+
+HOOKS = {
+    "nothing": lambda seen: lambda module, args, output: None,
+    "another result": lambda seen: lambda module, args, output: output * 2 + args[0].sum(),
+    "what it keeps": lambda seen: lambda module, args, output: seen.append(output),
+    "a pair": lambda seen: lambda module, args, output: (output, args[0]),
+}
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_forward_hooks(name):
+    kept = []
+    net = fresh()
+    net.second.register_forward_hook(HOOKS[name](kept))
+
+    def f(x):
+        y = net.second(torch.relu(net.first(x)))
+        return y if isinstance(y, torch.Tensor) else y[0] + y[1].sum()
+
+    compiled = cresset.compile(f)
+    cresset.reset()
+    for i in range(6):
+        both(f, compiled, X + i)
+    assert len(kept) in (0, 12) and all(same(a, b) for a, b in zip(kept[::2], kept[1::2], strict=True))
+    assert len(plans_of(compiled)) == 1, cresset.explain(compiled)
+
+
+def test_pre_hooks_and_keywords():
+    net = fresh()
+    order = []
+
+    def before(module, args):
+        order.append("before")
+        return args[0] + 1
+
+    def before_with_keywords(module, args, kwargs):
+        order.append("keywords")
+        return (args[0] * 2,), {**kwargs, "scale": kwargs.get("scale", 1) + 1}
+
+    def after_with_keywords(module, args, kwargs, output):
+        order.append("after")
+        return output + kwargs["scale"] + len(args)
+
+    net.register_forward_pre_hook(before)
+    net.register_forward_pre_hook(before_with_keywords, with_kwargs=True)
+    net.register_forward_pre_hook(lambda module, args: (args[0] - 3,))
+    net.register_forward_hook(after_with_keywords, with_kwargs=True)
+    net.register_forward_hook(lambda module, args, output: None)
+
+    def f(x, **keywords):
+        return net(x, **keywords) + 1
+
+    agree(f, ((X,), {}), ((X,), {"scale": 3}), plans=None)
+    compiled = cresset.compile(f)
+    cresset.reset()
+    order.clear()
+    for _ in range(4):
+        both(f, compiled, X, scale=5)
+    assert order == ["before", "keywords", "after"] * 8
+    assert len(plans_of(compiled)) == 1, cresset.explain(compiled)
+
+
+def test_hooks_that_change_keywords_in_place():
+    net = fresh()
+
+    def before(module, args, kwargs):
+        kwargs["scale"] = kwargs.pop("factor", 2)
+
+    def f(x, **keywords):
+        return net(x, **keywords)
+
+    net.register_forward_pre_hook(before, with_kwargs=True)
+    agree(f, ((X,), {}), ((X,), {"factor": 3}), plans=None)
+
+
+def test_hooks_that_come_and_go():
+    net = fresh()
+    handles = []
+    compiled = cresset.compile(lambda x: net(x) + 1)
+    cresset.reset()
+    changes = [
+        lambda: handles.append(net.first.register_forward_hook(lambda m, a, o: o * 2)),
+        lambda: handles.append(net.register_forward_pre_hook(lambda m, a: a[0] + 1)),
+        lambda: handles.pop(0).remove(),
+        lambda: handles.append(net.first.register_forward_hook(lambda m, a, o: o * 3)),
+        lambda: handles.append(net.first.register_forward_hook(lambda m, a, o: o - 1, prepend=True)),
+        lambda: net.first._forward_hooks.move_to_end(next(iter(net.first._forward_hooks))),
+        lambda: net.register_full_backward_hook(lambda m, i, o: None),
+        lambda: net._backward_hooks.clear(),
+        lambda: handles.append(nn.modules.module.register_module_forward_hook(lambda m, a, o: o + 1)),
+        lambda: handles.pop().remove(),
+        lambda: handles.pop().remove(),
+    ]
+    try:
+        for change in changes:
+            for i in range(4):
+                both(lambda x: net(x) + 1, compiled, X + i)
+            change()
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def test_hooks_that_are_registered_anew_for_each_call():
+    """The hook is another function with the same code, under another number."""
+    net = fresh()
+
+    def f(x):
+        return net(x) + 1
+
+    compiled = cresset.compile(f)
+    cresset.reset()
+    for i in range(8):
+        kept = []
+        handle = net.first.register_forward_hook(lambda m, a, o, kept=kept: kept.append(o.sum() + i))
+        both(f, compiled, X)
+        handle.remove()
+        assert len(kept) == 2 and same(*kept)
+    assert len(plans_of(compiled)) == 1, cresset.explain(compiled)
+
+
+class Scaled:
+    def __init__(self):
+        self.factor = 2
+
+    def __call__(self, module, args, output):
+        return output * self.factor
+
+    def method(self, module, args, output):
+        return output + self.factor
+
+
+@pytest.mark.parametrize("kind", ["object", "method", "partial"])
+def test_hooks_of_other_kinds(kind):
+    net, scaled = fresh(), Scaled()
+    hook = {
+        "object": scaled,
+        "method": scaled.method,
+        "partial": functools.partial(lambda n, module, args, output: output - n, 3),
+    }
+    net.first.register_forward_hook(hook[kind])
+
+    def change(i):
+        scaled.factor = 2 + i // 2
+
+    agree(lambda x: net(x) + 1, plans=1, change=change)
+
+
+def test_hooks_that_raise():
+    net = fresh()
+
+    def hook(module, args, output):
+        if args[0].shape[0] > 3:
+            raise ValueError("too many")
+        return output
+
+    net.register_forward_hook(hook)
+
+    def f(x):
+        try:
+            return net(x)
+        except ValueError as error:
+            return str(error)
+
+    agree(f, ((X,), {}), ((torch.randn(5, 4),), {}), rounds=6, plans=None)
+
+
+def test_hooks_that_are_always_called():
+    net, seen = fresh(), []
+    net.register_forward_hook(lambda module, args, output: seen.append(output is None), always_call=True)
+
+    def f(x):
+        try:
+            return net(x)
+        except RuntimeError:
+            return None
+
+    agree(f, ((X,), {}), ((torch.randn(3, 5),), {}), plans=None)
+    assert seen == [False, False, True, True] * 4
+
+
+def test_gradients_with_hooks():
+    net = fresh()
+    net.first.register_forward_hook(lambda module, args, output: output.tanh() * 2)
+    net.register_forward_pre_hook(lambda module, args: (args[0] * 3,))
+    compiled = cresset.compile(net)
+    cresset.reset()
+    for i in range(5):
+        grads = []
+        for function in (net.forward, compiled):
+            y = net(X + i) if function is not compiled else compiled(X + i)
+            grads.append([y.detach(), *torch.autograd.grad(y.square().sum(), list(net.parameters()))])
+        assert same(*grads)
+
+
+# ---- What libraries do besides
+
+
+class WithProperty:
+    def __init__(self, n):
+        self.n = n
+
+    @property
+    def positive(self):
+        if self.n < 0:
+            raise AttributeError("not positive")
+        return self.n
+
+
+def test_hasattr_of_properties():
+    objects = [WithProperty(1), WithProperty(-1)]
+
+    def f(x, o):
+        return x * 2 + (1 if hasattr(o, "positive") else 0)
+
+    agree(f, ((X, objects[0]), {}), ((X, objects[1]), {}), rounds=6, plans=None)
+    compiled = cresset.compile(f)
+    for n in (1, 2, -1, -3, 4):
+        for _ in range(3):
+            objects[0].n = n
+            both(f, compiled, X, objects[0])
+
+
+@pytest.mark.parametrize(("ask", "plans"), [("get", 2), ("getenv", 3), ("default", 4)])
+def test_the_environment(ask, plans, monkeypatch):
+    def f(x):
+        if ask == "get":
+            found = os.environ.get("CRESSET_TEST_OF_PLANS", "0")
+        elif ask == "getenv":
+            found = os.getenv("CRESSET_TEST_OF_PLANS")
+        else:
+            found = os.getenv("CRESSET_TEST_OF_PLANS", None) or "none"
+        return (x + 1, found) if found == "1" else (x * 2, found)
+
+    values = [None, "1", "2", "1", None, "0"]
+
+    def change(i):
+        if values[i // 2] is None:
+            monkeypatch.delenv("CRESSET_TEST_OF_PLANS", raising=False)
+        else:
+            monkeypatch.setenv("CRESSET_TEST_OF_PLANS", values[i // 2])
+
+    agree(f, rounds=12, plans=plans, change=change)
+    monkeypatch.setattr(os, "environ", {"CRESSET_TEST_OF_PLANS": "1"})
+    agree(f, rounds=4, plans=None)
+
+
+def test_slices():
+    def f(x, n):
+        keep = slice(-n, None)
+        return x[:, keep], x[slice(n)], x[slice(0, n, 2)]
+
+    agree(f, *[((X, n), {}) for n in (0, 1, 2)])
+
+
+def test_partial():
+    def scaled(x, n, *, factor=1, more=0):
+        return x * n * factor + more
+
+    kept = functools.partial(scaled, factor=2)
+
+    def f(x, function):
+        return kept(x, 3) + function(3, more=x)
+
+    calls = [((X, functools.partial(scaled, X, factor=k)), {}) for k in (1, 2)]
+    agree(f, *calls, plans=1)
+
+    def change(i):
+        nonlocal kept
+        kept = functools.partial(scaled, factor=i, more=i // 2)
+
+    agree(f, *calls, plans=None, change=change)
+
+
+def test_objects_that_are_called():
+    class Scale:
+        def __init__(self, n):
+            self.n = n
+
+        def __call__(self, x, *, more=0):
+            return x * self.n + more
+
+    scale = Scale(2)
+
+    def f(x):
+        return scale(x, more=1) + 1
+
+    def change(i):
+        scale.n = i // 2
+        if i == 6:
+            Scale.__call__ = lambda self, x, more: x - more
+
+    agree(f, rounds=10, plans=None, change=change)
