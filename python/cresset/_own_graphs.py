@@ -261,7 +261,9 @@ def common_modes(segment):
     nodes = [
         node
         for node in segment.nodes
-        if node.step is not None and node.step[0] != "Item" and is_of_tensors(getattr(values.get(node.register), "object", 0))
+        if node.step is not None
+        and node.step[0] != "Item"
+        and is_of_tensors(getattr(values.get(node.register), "object", 0))
     ]
     found = {node.modes for node in nodes}
     if len(found) != 1 or found == {None} or any(node.grad_mode is not None for node in segment.nodes):

@@ -38,11 +38,14 @@ from ._recording_values import (
     STATIC_CLASS,
     TENSORS,
     TEXT,
+    CELL,
+    DELETED,
     Cell,
     Context,
     FrameShadow,
     Fresh,
     Generator,
+    Handled,
     Keywords,
     NamedTuple,
     NewFunction,
@@ -103,6 +106,7 @@ class Recorder(Objects, Containers, Calls):
             False  # whether keys, values or items of a dict were listed that an iteration goes through later
         )
         self.dicts = {}  # registers that hold dicts, which were seen
+        self.globals = set()  # of these, those that hold the globals of functions
         self.constants = {}  # register -> tuple, each part of which is checked
         self.effects = {}  # register of a call's result -> registers of what it writes to besides; of random numbers none
         self.written = {}  # register of a call's result -> register of the tensor that it writes to and returns
@@ -379,11 +383,11 @@ class Recorder(Objects, Containers, Calls):
         self.raised = None
         return Ellipsis if self.is_handled else True
 
-    def raises(self, kind, reason):
-        """The instruction raises an exception, which a handler of a callee's takes, or a `getattr` that has a default."""
+    def raises(self, kind, reason, raised=None):
+        """The instruction raises an exception, which a handler takes, or a `getattr` that has a default."""
         if kind.__flags__ & STATIC_CLASS or not issubclass(kind, Exception) or issubclass(kind, StopIteration):
             raise NoRow(reason)
-        for place in range(len(self.frames) - 1, 0, -1):
+        for place in range(len(self.frames) - 1, -1, -1):
             frame = self.frames[place]
             handler = handler_at(frame.code, frame.position)
             if handler is not None:
@@ -400,7 +404,7 @@ class Recorder(Objects, Containers, Calls):
         del frame.stack[handler.depth :]
         frame.keywords = None
         frame.stack += [self.constant(frame.position)] if handler.lasti else []
-        frame.stack.append(Raised(kind))
+        frame.stack.append(raised or Raised(kind))
 
     def leave_frames(self, place):
         for frame in self.frames[place:]:
@@ -409,17 +413,37 @@ class Recorder(Objects, Containers, Calls):
         del self.frames[place:]
 
     def RAISE_VARARGS(self, view, frame, argument):
-        value = frame.stack.pop() if argument == 1 else NULL
+        if argument == 0:
+            handled = [value.raised for each in self.frames for value in each.stack if isinstance(value, Handled)]
+            value = handled[-1] if handled else NULL
+        else:
+            if argument == 2:
+                self.cause_of_exception(frame.stack.pop())
+            value = frame.stack.pop()
         if isinstance(value, Raised):
-            self.raises(value.kind, "an exception")
+            self.raises(value.kind, "an exception", value)
         elif type(value) is Value and isinstance(value.object, type) and issubclass(value.object, Exception):
             self.identical(value)
             self.raises(value.object, "an exception")
         else:
             raise NoRow("an exception")
 
+    @staticmethod
+    def cause_of_exception(value):
+        is_none = type(value) is Value and value.fixed and value.object is None
+        if not isinstance(value, Raised) and not is_none:
+            raise NoRow("an exception with a cause of another kind")
+
+    def RERAISE(self, view, frame, argument):
+        value = frame.stack.pop()
+        if not isinstance(value, Raised):
+            raise NoRow("an exception")
+        self.raises(value.kind, "an exception", value)
+
     def PUSH_EXC_INFO(self, view, frame, argument):
-        frame.stack.insert(len(frame.stack) - 1, Transient())  # what was handled before
+        if not isinstance(frame.stack[-1], Raised):
+            raise NoRow("an exception")
+        frame.stack.insert(len(frame.stack) - 1, Handled(frame.stack[-1]))
 
     def CHECK_EXC_MATCH(self, view, frame, argument):
         kinds, raised = self.classes_of_handler(frame.stack.pop()), frame.stack[-1]
@@ -440,9 +464,13 @@ class Recorder(Objects, Containers, Calls):
         return value.object
 
     def POP_EXCEPT(self, view, frame, argument):
-        frame.stack.pop()
+        if not isinstance(frame.stack.pop(), Handled):
+            raise NoRow("the end of a handler")  # in which the plan begins
 
     def leaving(self, view, opcode, argument):
+        if self.raised is not None:
+            self.raising(self.raised)  # raised again, which leaves the frame
+            return
         if not self.has_returned:
             raise NoRow("a frame that CPython runs on")
 
@@ -500,15 +528,7 @@ class Recorder(Objects, Containers, Calls):
         places += [(self.num_variables + place, value) for place, value in enumerate(stack)]
         try:
             outputs += [(place, -1 if value is NULL else self.register(value)) for place, value in places]
-            last = {}
-            for i, (register, key, value) in enumerate(self.stores):
-                last[register, key, i if key is None else -1] = value
-            made = {step[1] for step in self.steps}
-            for (register, key, _), value in last.items():
-                read = self.checked.get(("item", register, key))
-                known = read.register if key is not None and read is not None and read.register in made else -1
-                is_new = isinstance(self.values.get(register), NewObject)
-                stores.append((register, key, self.register(value), known, is_new))
+            stores += self.last_stores()
             stores += self.refills()
             used = [*outputs, *((None, each) for register, _, *more in stores for each in (register, *more[:2]))]
             checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
@@ -522,6 +542,19 @@ class Recorder(Objects, Containers, Calls):
             self.start, end, self.num_registers, len(stack), self.with_last_uses(steps, used), outputs, stores, info
         )
 
+    def last_stores(self):
+        """The stores whose values are there at the end, as plans have them."""
+        last = {}
+        for i, (register, key, value) in enumerate(self.stores):
+            last[register, key, i if key is None else -1] = value
+        made = {step[1] for step in self.steps}
+        for (register, key, _), value in last.items():
+            read = self.checked.get(("item", register, key))
+            known = read.register if key is not None and read is not None and read.register in made else -1
+            is_new = isinstance(self.values.get(register), NewObject)
+            target = -1 if value is DELETED else self.register(value)
+            yield register, key, target, known, is_new, register in self.globals
+
     def refills(self):
         """The dicts of keyword arguments that have changed, as stores."""
         read = {step[1] for step in self.steps}
@@ -529,7 +562,7 @@ class Recorder(Objects, Containers, Calls):
             if made.source in read and made.has_changed() and not (self.at_end and made.register is None):
                 inputs = [self.register(item) for item in made.items.values()]
                 elements = self.emit("Dict", object=tuple(made.items), inputs=inputs)
-                yield made.source, Ellipsis, elements, -1, False
+                yield made.source, Ellipsis, elements, -1, False, False
 
     def with_graph(self, steps, outputs, num_calls):
         """The steps with one call of a graph for what is computed of tensors, where there is a backend; and its size."""
@@ -704,7 +737,7 @@ class Recorder(Objects, Containers, Calls):
         if (
             value is not NULL
             and not is_object(value)
-            and not isinstance(value, (Generator, NewFunction, NewSet, Token))
+            and not isinstance(value, (Generator, NewFunction, NewSet, Raised, Token))
         ):
             raise NoRow("an iterator in a variable")
         self.frees(
@@ -759,7 +792,9 @@ class Recorder(Objects, Containers, Calls):
         if argument in frame.cells:
             return frame.cells[argument]
         if frame.function is None:
-            cell = self.slot(view, argument)
+            cell = self.checked.get(("cell", argument))
+            if cell is None:
+                cell = self.checked[("cell", argument)] = self.slot(view, argument)
             if cell is NULL or type(cell.object) is not types.CellType:
                 raise NoRow("a variable without a cell")
             return RealCell(cell)
@@ -778,8 +813,17 @@ class Recorder(Objects, Containers, Calls):
             frame.cells[argument] = Cell(NULL)  # no function has it yet: the plan's end sets it
         cell = self.cell(view, frame, argument)
         if isinstance(cell, RealCell):
-            raise NoRow("a variable of other functions that is set")
-        cell.value = frame.stack.pop()
+            self.store_in_cell(cell, self.as_object(frame.stack.pop()))
+        else:
+            cell.value = frame.stack.pop()
+
+    def store_in_cell(self, cell, value):
+        """Sets a variable that functions share, when the plan ends."""
+        register = cell.register(self)
+        if CELL not in self.stored or self.stored_item(register, CELL) is None:
+            if cell.has_value():
+                self.checked["item", register, CELL] = cell.read(self)
+        self.store_item(register, cell.cell, CELL, value)
 
     def LOAD_CLOSURE(self, view, frame, argument):
         frame.stack.append(self.cell(view, frame, argument))
@@ -823,13 +867,41 @@ class Recorder(Objects, Containers, Calls):
             object = builtins[name]
         else:
             raise NoRow("a name that is not defined")
-        self.not_set(name)
         a = -1 if frame.scope is None else self.register(frame.scope)
+        if any(entry[0] in self.globals for entry in self.stored.get(name, ())):
+            value = self.stored_item(self.globals_of(a, names), name)
+            if value is not None:
+                self.push_callable(frame, value, null)
+                return
+        self.not_set(name, self.globals)
         key = ("global", a, name)
         value = self.checked.get(key)
         if value is None:
             value = self.checked[key] = Value(self.emit("LoadGlobal", a, object=name), object)
         self.push_callable(frame, value, null)
+
+    def globals_of(self, a, names):
+        """The register that has the globals of a function in a register, or of the frame."""
+        known = ("globals", a)
+        if known not in self.checked:
+            self.checked[known] = self.emit("Globals", a)
+            self.dicts[self.checked[known]] = names
+            self.globals.add(self.checked[known])
+        return self.checked[known]
+
+    def STORE_GLOBAL(self, view, frame, argument):
+        """Sets a global variable when the plan ends."""
+        name, value, names = frame.code.co_names[argument], self.as_object(frame.stack.pop()), view.globals
+        if type(names) is not dict or name.startswith("__"):
+            raise NoRow("a global variable of another kind that is set")
+        a = -1 if frame.scope is None else self.register(frame.scope)
+        register = self.globals_of(a, names)
+        if self.stored_item(register, name) is None and name in names:
+            known = self.checked.get(("global", a, name))
+            self.checked["item", register, name] = known or Value(
+                self.emit("DictItem", register, object=name), names[name]
+            )
+        self.store_item(register, names, name, value)
 
     @staticmethod
     def push_callable(frame, value, null):
@@ -1020,9 +1092,11 @@ class Recorder(Objects, Containers, Calls):
         elif self.is_tensor(container):
             self.tensor_index(container, self.index(index))
         elif isinstance(container, Keywords):
-            self.pending = container.items.get(self.key(index, (str, int)))
-            if self.pending is None:
-                raise NoRow("a key that is not there")
+            key = self.key(index, (str, int))
+            if key not in container.items:
+                self.raises(KeyError, "a key that is not there", Raised(KeyError, [self.constant(key)]))
+                return
+            self.pending = container.items[key]
         elif isinstance(container, Transient):
             raise NoRow("an element of a container")
         elif isinstance(container, Fresh):
@@ -1030,7 +1104,8 @@ class Recorder(Objects, Containers, Calls):
                 raise NoRow("an element by other than its number")
             self.pin(index)
             if not -len(container.items) <= index.object < len(container.items):
-                raise NoRow("an element that is not there")
+                self.raises(IndexError, "an element that is not there")
+                return
             self.pending = container.items[index.object]
         elif (
             issubclass(type(container.object), tuple(CONTAINERS))
@@ -1070,15 +1145,17 @@ class Recorder(Objects, Containers, Calls):
             self.typed(container)
             if not index.fixed:
                 self.pin(index)
-            if index.object not in container.object:
-                raise NoRow("a key that is not there")
+            if not self.contains(container, index):
+                self.raises(KeyError, "a key that is not there", Raised(KeyError, [index]))
+                return
             self.pending = self.dict_item(self.register(container), index.object, container.object[index.object])
         elif kind in (list, tuple) and type(index.object) is int:
             self.pin(index)
             size = len(container.object)
-            if not -size <= index.object < size:
-                raise NoRow("an element that is not there")
             self.sized(container)
+            if not -size <= index.object < size:
+                self.raises(IndexError, "an element that is not there")
+                return
             self.pending = self.item(container, index.object % size)
         elif issubclass(type(container.object), tuple) and self.is_number(index):  # of results that have names
             self.typed(container)
@@ -1199,6 +1276,9 @@ class Recorder(Objects, Containers, Calls):
             self.call_inline(function, [container, index], ())
             self.entering.drops = True
             return
+        if type(container) is Value and type(container.object) is dict:
+            self.delete_item(container, self.key(index))
+            return
         if not isinstance(container, Keywords):
             raise NoRow("an element that is deleted")
         key = self.key(index, (str, int))
@@ -1278,6 +1358,9 @@ class Recorder(Objects, Containers, Calls):
 
     def text(self, function, values):
         """The text that a function makes of numbers, texts and the like; none is made if nothing uses it."""
+        if function in (format, str) and len(values) == 1 and isinstance(values[0], Raised):
+            self.pending = self.text_of_exception(values[0])
+            return
         if function not in (format, JOIN) and len(values) > 1:
             raise NoRow("a text that is converted and formatted")
         if function in (format, str) and len(values) == 1 and self.is_pinned_text(values[0]):
@@ -1292,6 +1375,11 @@ class Recorder(Objects, Containers, Calls):
                 raise NoRow("the text of a tensor")
         inputs = [self.register(value) for value in values]
         self.pending = self.emit("Call", self.register(self.constant(function)), inputs=inputs)
+
+    def text_of_exception(self, raised):
+        if raised.arguments is None or not all(type(value) is Value and value.fixed for value in raised.arguments):
+            raise NoRow("the text of an exception")
+        return self.constant(str(raised.kind(*[value.object for value in raised.arguments])))
 
     @staticmethod
     def is_pinned_text(value):

@@ -263,6 +263,12 @@ class Calls:
             self.call_function(callee, arguments, names)
         elif issubclass(type(callee.object), torch.nn.Module):
             self.call_module(view, frame, callee, arguments, names)
+        elif callee.object is dict:
+            self.call_dict(callee, arguments, names)
+        elif callee.object is set:
+            self.call_set(callee, arguments, names)
+        elif type(callee.object) is types.MethodDescriptorType and callee.object.__objclass__ is set:
+            self.call_of_set(callee, arguments, names)
         elif callee.object is slice:
             self.call_slice(callee, arguments, names)
         elif type(callee.object) is functools.partial:
@@ -701,7 +707,7 @@ class Calls:
         self.identical(callee)
         if names or any(type(value) is not Value or type(value.object) not in PLAIN for value in arguments):
             raise NoRow(f"a call of {callee.object.__name__} with other arguments")
-        self.pending = Raised(callee.object)
+        self.pending = Raised(callee.object, arguments)
 
     def call_new(self, callee, arguments, names):
         """A class that has a __new__ in Python, which raises."""
@@ -930,12 +936,12 @@ class Calls:
             self.check("CheckConst", register, object=abc.get_cache_token())
 
     def call_str(self, callee, arguments, names):
-        """The text of a text, number or class."""
-        if len(arguments) != 1 or names or not is_object(arguments[0]):
+        """The text of a text, number, class or exception."""
+        if len(arguments) != 1 or names or not (is_object(arguments[0]) or isinstance(arguments[0], Raised)):
             raise NoRow("a str of other than one object")
         self.identical(callee)
         (value,) = arguments
-        kind = type(value.object)
+        kind = type(getattr(value, "object", None))
         if isinstance(value, Value) and issubclass(kind, type):
             of_class = (kind.__repr__, kind.__str__, kind.__getattribute__)
             if of_class != (type.__repr__, object.__str__, type.__getattribute__):

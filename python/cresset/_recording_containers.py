@@ -15,6 +15,7 @@ from ._recording_values import (
     CONTAINERS,
     ITERATIONS,
     MAX_DEPTH,
+    METHODS_OF_SETS,
     MODULE_INIT,
     NULL,
     PLAIN,
@@ -34,6 +35,7 @@ from ._recording_values import (
     NewSet,
     NoRow,
     Pairs,
+    Raised,
     Range,
     Value,
     View,
@@ -295,7 +297,7 @@ class Containers:
                 return True
             if any(type(key) is not str for key in container.object):
                 raise NoRow("a search in a dict")
-            if len(container.object) > 32 and type(value.object) is str:
+            if type(value.object) is str and (len(container.object) > 32 or self.register(container) in self.grown):
                 return self.is_missing(container, value)
             if len(container.object) > 32:
                 raise NoRow("a search in a dict")
@@ -494,14 +496,18 @@ class Containers:
         if not names and len(arguments) == 1 and isinstance(arguments[0], Value):
             self.call_view(callee.object.__name__, *arguments)
             return
+        if arguments and type(arguments[0]) is Value and type(arguments[0].object) is dict:
+            self.change_dict(callee.object.__name__, arguments, names)
+            return
         if names or not arguments or not isinstance(arguments[0], Keywords):
             raise NoRow(f"a call of dict.{callee.object.__name__}")
         made, *rest = arguments
         name, items = callee.object.__name__, made.items
+        if name == "pop" and len(rest) == 1 and self.key(rest[0], (str, int)) not in items:
+            self.raises(KeyError, "a key that is not there", Raised(KeyError, rest))
+            return
         if name in ("get", "pop", "setdefault") and 1 <= len(rest) <= 2 and is_object(rest[-1]):
             key = self.key(rest[0], (str, int))
-            if key not in items and len(rest) == 1 and name == "pop":
-                raise NoRow("a key that is not there")
             found = items.get(key, rest[1] if len(rest) == 2 else self.constant(None))
             if name == "pop":
                 self.changes(made)
@@ -533,16 +539,103 @@ class Containers:
 
     def call_view(self, name, owner):
         """The keys, values or items of a dict that is there, to be iterated over at once."""
+        if name == "copy" and type(owner.object) is dict:
+            self.pending = Keywords(dict(self.keywords_of(owner)))
+            return
         if isinstance(owner, Fresh) or name not in ("items", "keys", "values"):
             raise NoRow(f"a call of dict.{name}")
         if type(owner.object) is dict:
             self.keywords_of(owner)
             self.pending = View(name, lambda: self.view_of(name, self.keywords_of(owner)))
+        elif name == "copy":
+            raise NoRow("a call of dict.copy")
         elif type(owner.object) is OrderedDict and not owner.object:
             self.sized(owner)
             self.pending = View(name, list)
         else:
             raise NoRow(f"a call of dict.{name}")
+
+    def change_dict(self, name, arguments, names):
+        """A method that changes a dict that is there when the plan begins."""
+        owner, *rest = arguments
+        given = dict(zip(names, rest[len(rest) - len(names) :], strict=True)) if names else {}
+        rest = rest[: len(rest) - len(names)]
+        if name == "update" and len(rest) <= 1:
+            more = {**(self.keywords_of(rest[0]) if rest else {}), **given}
+            for key, value in more.items():
+                self.store_item(self.register(self.typed(owner)), owner.object, key, value)
+            self.pending = self.constant(None)
+            return
+        if given or name not in ("pop", "setdefault") or not 1 <= len(rest) <= 2 or not is_object(rest[-1]):
+            raise NoRow(f"a call of dict.{name}")
+        key = self.key(rest[0])
+        if self.contains(owner, rest[0]):
+            self.element(owner, rest[0])
+            if name == "pop":
+                self.delete_item(owner, key)
+        elif name == "setdefault":
+            value = rest[1] if len(rest) == 2 else self.constant(None)
+            self.store_item(self.register(owner), owner.object, key, value)
+            self.pending = value
+        elif len(rest) == 2:
+            self.pending = rest[1]
+        else:
+            self.raises(KeyError, "a key that is not there", Raised(KeyError, [rest[0]]))
+
+    def call_dict(self, callee, arguments, names):
+        """A dict of names, which the plan makes."""
+        count = len(arguments) - len(names)
+        if count > 1:
+            raise NoRow("a dict of other arguments")
+        self.identical(callee)
+        items = dict(self.keywords_of(arguments[0], names_only=False)) if count else {}
+        items.update(zip(names, arguments[count:], strict=True))
+        if not all(map(is_object, items.values())):
+            raise NoRow("a container of iterators")
+        self.pending = Keywords(items)
+
+    def call_set(self, callee, arguments, names):
+        """A set of constants, which the plan needs for searches only."""
+        if names or len(arguments) > 1:
+            raise NoRow("a set of other arguments")
+        self.identical(callee)
+
+        def finish(items):
+            for item in items:
+                self.constant_of_set(item)
+            self.pending = NewSet(list(items))
+
+        if arguments:
+            self.all_of(arguments[0], finish)
+        else:
+            finish([])
+
+    def call_of_set(self, callee, arguments, names):
+        """Changes a set that the plan makes, so that no plan ends while there is one."""
+        name = callee.object.__name__
+        if names or len(arguments) != 2 or not isinstance(arguments[0], NewSet) or name not in METHODS_OF_SETS:
+            raise NoRow(f"a call of set.{name}")
+        self.identical(callee)
+        made, value = arguments
+
+        def finish(items):
+            for item in items:
+                self.constant_of_set(item)
+            made.items += items
+            self.pending = self.constant(None)
+
+        if name == "update":
+            self.all_of(value, finish)
+        elif name == "add":
+            finish([value])
+        else:
+            self.constant_of_set(value)
+            left = [item for item in made.items if item.object != value.object]
+            if name == "remove" and len(left) == len(made.items):
+                self.raises(KeyError, "an element that is not there", Raised(KeyError, [value]))
+                return
+            made.items[:] = left
+            self.pending = self.constant(None)
 
     def call_dict_get(self, owner, *rest):
         if isinstance(owner, Fresh) or type(owner.object) is not dict or not 1 <= len(rest) <= 2:

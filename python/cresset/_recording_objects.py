@@ -10,12 +10,15 @@ import torch
 from . import _frames
 from ._recording_values import (
     AS_THEY_ARE,
+    CELL,
+    DELETED,
     DICT_METHODS,
     FIELD,
     IMPORT,
     LIMITS,
     METHODS_OF_CONTAINERS,
     METHODS_OF_LISTS,
+    METHODS_OF_SETS,
     MODULE_GETATTR,
     MODULE_GETATTR_CODE,
     MODULE_NAMES,
@@ -24,6 +27,7 @@ from ._recording_values import (
     NULL,
     OBJECT_GETATTRIBUTE,
     OBJECT_SETATTR,
+    PLAIN,
     PROP_GETATTR,
     PROP_GETATTR_CODE,
     STATIC_CLASS,
@@ -32,7 +36,9 @@ from ._recording_values import (
     Keywords,
     NamedTuple,
     NewObject,
+    NewSet,
     NoRow,
+    Raised,
     Super,
     Transient,
     Value,
@@ -126,6 +132,12 @@ class Objects:
             return
         if isinstance(owner, NamedTuple):
             self.push_callable(frame, self.field_of(owner, name), as_method)
+            return
+        if isinstance(owner, Raised) and name == "args" and owner.arguments is not None and not as_method:
+            frame.stack.append(Fresh(tuple, list(owner.arguments)))
+            return
+        if isinstance(owner, NewSet) and as_method and name in METHODS_OF_SETS:
+            self.push_method(frame, self.constant(getattr(set, name)), owner)
             return
         if owner is NULL or isinstance(owner, (Fresh, Transient)):
             raise NoRow("an attribute of a container")
@@ -425,12 +437,13 @@ class Objects:
 
     # ---- What the plan sets at its end
 
-    def not_set(self, name):
-        """Requires that the plan sets no such element of a dict that may have names of another kind than attributes."""
+    def not_set(self, name, but=()):
+        """Requires that the plan sets no such element of a dict that may have names of another kind than attributes; `but`:
+        of the dicts in these registers it is known."""
         if name not in self.stored:
             return
         of_objects = {register for key, register in self.checked.items() if key[0] == "dict"}
-        if any(register not in of_objects for register, *_ in self.stored[name]):
+        if any(register not in of_objects and register not in but for register, *_ in self.stored[name]):
             raise NoRow(f"a name that was set as an element of a dict: {name}")
 
     def stored_item(self, register, key):
@@ -439,6 +452,8 @@ class Objects:
         for other, names, value in self.stored.get(key, ()):
             if self.is_same_container(register, other, names):
                 found = value
+        if found is DELETED:
+            raise NoRow("an element that was deleted")
         return found
 
     def is_same_container(self, register, other, container):
@@ -477,12 +492,13 @@ class Objects:
         self.stores.append((entry[0], None, value))
 
     def store_item(self, register, names, key, value):
-        """Sets an element of a dict when the plan ends; what the plan reads of it until then is the value."""
-        if not is_whole(value):
+        """Sets an element of a dict, or what is in a cell, when the plan ends; what the plan reads of it until then is the
+        value."""
+        if not is_whole(value) and value is not DELETED:
             raise NoRow("an iterator that is stored")
-        if type(names) is not dict or "__builtins__" in names:
+        if key is not CELL and (type(names) is not dict or ("__builtins__" in names and register not in self.globals)):
             raise NoRow("a dict that code has its globals in")
-        if self.has_views:
+        if self.has_views and key is not CELL:
             raise NoRow("a dict that is changed while it may be iterated over")
         self.dicts[register] = names
         found = self.stored_item(register, key)
@@ -495,6 +511,41 @@ class Objects:
             self.frees(self.checked["item", register, key])
         self.stored[key] = [*others, (register, names, value)]
         self.stores.append((register, key, value))
+
+    def delete_item(self, owner, key):
+        """Deletes an element of a dict when the plan ends."""
+        self.typed(owner)
+        if not self.contains(owner, self.constant(key)):
+            raise NoRow("a key that is not there")
+        self.delete(self.register(owner), owner.object, key)
+
+    def delete(self, register, names, key):
+        if self.stored_item(register, key) is not None:
+            raise NoRow("an element that is set and deleted")
+        self.dict_item(register, key, names[key])
+        self.store_item(register, names, key, DELETED)
+        self.grown[register] = names
+
+    def DELETE_ATTR(self, view, frame, argument):
+        """Deletes an attribute of an object's own when the plan ends."""
+        owner, name = frame.stack.pop(), frame.code.co_names[argument]
+        if (
+            type(owner) is not Value
+            or self.is_tensor(owner)
+            or issubclass(type(owner.object), (type, types.ModuleType))
+        ):
+            raise NoRow("an attribute of another kind that is deleted")
+        found = self.class_attribute(owner, name)
+        names = self.names_of(owner.object)
+        if self.class_attribute(owner, "__delattr__") is not object.__delattr__ or type(names) is not dict:
+            raise NoRow("an attribute that is deleted by code of its class")
+        if (
+            name.startswith("__")
+            or name not in names
+            or (found is not None and type(found) not in (*AS_THEY_ARE, *PLAIN))
+        ):
+            raise NoRow(f"an attribute that its class has, too: {name}")
+        self.delete(self.instance_dict(owner), names, name)
 
     def STORE_ATTR(self, view, frame, argument):
         owner, value = frame.stack.pop(), frame.stack.pop()

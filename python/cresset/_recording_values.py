@@ -240,12 +240,21 @@ class NewSet(Transient):
 
 
 class Raised(Transient):
-    """An exception that the program makes, of a class that cannot change."""
+    """An exception that the program makes, of a class that cannot change. `arguments`: Values; None if they are not known."""
 
-    __slots__ = ("kind",)
+    __slots__ = ("arguments", "kind")
 
-    def __init__(self, kind):
-        self.kind = kind
+    def __init__(self, kind, arguments=None):
+        self.kind, self.arguments = kind, arguments
+
+
+class Handled(Transient):
+    """What a handler has of the exceptions around its own, which is `raised`."""
+
+    __slots__ = ("raised",)
+
+    def __init__(self, raised):
+        self.raised = raised
 
 
 class Token(Transient):
@@ -279,15 +288,47 @@ class RealCell(Cell):
     def __init__(self, value, place=None):
         self.value, self.place = value, place
 
+    @property
+    def cell(self):
+        return self.value.object if self.place is None else self.value.object.__closure__[self.place]
+
+    def key(self, recorder):
+        return "contents", recorder.register(self.value), self.place
+
     def read(self, recorder):
-        try:
+        found = recorder.stored_item(self.register(recorder), CELL) if CELL in recorder.stored else None
+        if found is not None:
+            return found
+        key = self.key(recorder)
+        if key not in recorder.checked:
+            try:
+                contents = self.cell.cell_contents
+            except ValueError as error:
+                _frames.raise_of_handler(error)
+                raise NoRow("a variable without a value") from None
             if self.place is None:
-                return Value(recorder.emit("LoadCell", self.value.register), self.value.object.cell_contents)
-            cell = self.value.object.__closure__[self.place]
-            return Value(recorder.emit("LoadFree", recorder.register(self.value), self.place), cell.cell_contents)
+                register = recorder.emit("LoadCell", key[1])
+            else:
+                register = recorder.emit("LoadFree", key[1], self.place)
+            recorder.checked[key] = Value(register, contents)
+        return recorder.checked[key]
+
+    def register(self, recorder):
+        """The register that has the cell itself."""
+        if self.place is None:
+            return recorder.register(self.value)
+        known = "cell", recorder.register(self.value), self.place
+        if known not in recorder.checked:
+            recorder.checked[known] = recorder.emit("FreeCell", known[1], self.place)
+            recorder.see(recorder.checked[known], self.cell)
+        return recorder.checked[known]
+
+    def has_value(self):
+        try:
+            return self.cell.cell_contents is not self
         except ValueError as error:
             _frames.raise_of_handler(error)
-            raise NoRow("a variable without a value") from None
+            return False
 
 
 class Closure(Transient):
@@ -449,7 +490,7 @@ def is_of_objects(kind):
 # Methods that rows do for what is there when the plan begins.
 METHODS_OF_CONTAINERS = {
     contextvars.ContextVar: ("get", "reset", "set"),
-    dict: ("get", "items", "keys", "values"),
+    dict: ("copy", "get", "items", "keys", "pop", "setdefault", "update", "values"),
     collections.OrderedDict: ("items", "keys", "values"),
     list: ("append",),
     str: tuple(name for name in dir(str) if not name.startswith("_")),
@@ -474,7 +515,11 @@ METHODS_OF_DICTS = {
 METHODS_OF_LISTS = {
     list.__dict__[name]: name for name in ("extend", "insert", "pop", "reverse", "copy", "clear", "count", "index")
 }
+#: Methods of sets that the plan makes.
+METHODS_OF_SETS = ("add", "discard", "remove", "update")
 VIEWS_OF_ORDERED = tuple(getattr(collections.OrderedDict, name) for name in ("items", "keys", "values"))
+CELL = NotImplemented  # what a store to a cell has for a key
+DELETED = Transient()  # what a store has for a value that deletes an element
 NULL = None  # a place of the stack or a variable without object
 
 

@@ -17,12 +17,12 @@ import torch
 from . import _C
 
 TENSORS = (torch.Tensor, torch.nn.Parameter)
-OF_PLACES = {
+OF_PLACES = {  # their `a` is a variable or a place of the stack, no register
     "LoadSlot",
     "CheckNull",
     "CheckOwnCell",
     "CheckOwnDict",
-}  # their `a` is a variable or a place of the stack, no register
+}
 COMPUTES = {"Call", "Binary", "Compare", "Is", "Unary", "GetItem", "GetAttr"}
 STRUCTURES = {"Tuple": tuple, "List": list, "Dict": dict, "NamedTuple": tuple, "Slice": slice}
 BINARY = (  # in the order of BINARY_OP's arguments

@@ -166,7 +166,11 @@ def test_autocast():
             return net(x)
 
     gradients_agree(f, list(net.parameters()))
-    gradients_agree(f, list(net.parameters()), contexts=[torch.no_grad, torch.enable_grad, lambda: torch.autocast("cpu", torch.float16)])
+    gradients_agree(
+        f,
+        list(net.parameters()),
+        contexts=[torch.no_grad, torch.enable_grad, lambda: torch.autocast("cpu", torch.float16)],
+    )
 
 
 @pytest.mark.parametrize("cache", [True, False, None])
@@ -253,7 +257,9 @@ def test_functions_that_autocast():
     def f(x):
         return inner(x) * 2
 
-    gradients_agree(f, list(net.parameters()), contexts=[torch.enable_grad, lambda: torch.autocast("cpu", enabled=False)])
+    gradients_agree(
+        f, list(net.parameters()), contexts=[torch.enable_grad, lambda: torch.autocast("cpu", enabled=False)]
+    )
     gradients_agree(inner, list(net.parameters()))
 
 

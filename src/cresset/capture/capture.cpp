@@ -364,9 +364,10 @@ class CapturedFrame {
       if (outcome != Outcome::Raise) continue;
       const Expected expected = raiseAsRecorded();
       if (inlined_ != nullptr && expected == Expected::Nothing) inlined_->alive = false;
-      drop();
+      if (expected != Expected::Handled) drop();
       machine_.frame.setRunning(machine_.instruction->position);
-      // What follows is CPython's: handlers are rare, and recording them would gain nothing.
+      // What follows is CPython's, but for what a row knows of: handlers are rare, and recording them would gain
+      // nothing.
       if (!unwind(machine_)) {
         return machine_.frame.raiseInPython(machine_.thread, machine_.top, machine_.instruction->position);
       }
@@ -407,13 +408,14 @@ class CapturedFrame {
   enum class Expected { Nothing, Leaves, Handled };
 
   Expected raiseAsRecorded() {
-    if (inlined_ == nullptr || !inlined_->alive || hasInterruption()) return Expected::Nothing;
+    Recording* active = current();
+    if (active == nullptr || hasInterruption()) return Expected::Nothing;
     PyObject* kind = Py_NewRef(PyErr_Occurred());
     PyErrKeeper kept;
     Quiet quiet;
-    PyObject* answer = PyObject_CallMethod(inlined_->recorder, "raising", "O", kind);
+    PyObject* answer = PyObject_CallMethod(active->recorder, "raising", "O", kind);
     Py_DECREF(kind);
-    if (answer == nullptr) abandon(*inlined_);
+    if (answer == nullptr) abandon(*active);
     Py_XDECREF(answer);
     return answer == Py_True ? Expected::Leaves : answer == Py_Ellipsis ? Expected::Handled : Expected::Nothing;
   }

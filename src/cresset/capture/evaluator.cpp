@@ -144,7 +144,10 @@ bool unwind(Machine& machine) {
   int position = machine.instruction->position;
   ExceptionHandler handler;
   if (!findHandler(machine.code, position, handler)) return false;
-  if (position >= machine.code->_co_firsttraceable) {
+  const int raised_at = std::exchange(machine.raised_at, -1);
+  if (raised_at >= 0) {
+    position = raised_at;  // which the traceback has already
+  } else if (position >= machine.code->_co_firsttraceable) {
     PyFrameObject* frame = PyThreadState_GetFrame(machine.thread);
     if (frame != nullptr) PyTraceBack_Here(frame);
     Py_XDECREF(reinterpret_cast<PyObject*>(frame));
@@ -157,9 +160,18 @@ bool unwind(Machine& machine) {
   machine.keywords_at = -1;
   return true;
 }
+
+bool hasHandler(const Machine& machine) {
+  ExceptionHandler handler;
+  return findHandler(machine.code, machine.instruction->position, handler);
+}
 #else
 // Blocks, and what handlers find on the stack, are left to CPython's evaluator.
 bool unwind(Machine&) {
+  return false;
+}
+
+bool hasHandler(const Machine&) {
   return false;
 }
 #endif

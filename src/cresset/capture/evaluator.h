@@ -31,6 +31,7 @@ struct Machine {
   int next = 0;                  // position of the next instruction
   PyObject* keywords = nullptr;  // names of keyword arguments of the call that follows; borrowed
   int keywords_at = -1;          // where CPython's evaluator has to begin if it is to know them; -1 if there are none
+  int raised_at = -1;            // of an exception that is raised again: where it was raised first; else -1
 
   Machine(PyThreadState* thread, Frame frame)
       : thread(thread), frame(frame), code(frame.code()), slots(frame.slots()), top(nullptr) {}
@@ -78,6 +79,9 @@ inline Outcome runInstruction(Machine& machine) {
 /// After Raise: adds the frame to the traceback and goes to the handler, as CPython does. False if the frame has none;
 /// then the traceback is as it was.
 bool unwind(Machine& machine);
+
+/// Whether a handler of the frame takes an exception that `machine.instruction` raises.
+bool hasHandler(const Machine& machine);
 
 /// What a program may be interrupted by (signals, other threads), once in a while. False with an exception set.
 bool pollAtBackEdge();

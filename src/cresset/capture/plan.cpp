@@ -99,11 +99,16 @@ PyObject* loadCell(PyObject* cell) {
   return cell != nullptr && PyCell_Check(cell) ? PyCell_GET(cell) : nullptr;
 }
 
-PyObject* loadFree(PyObject* object, int index) {
+PyObject* freeCell(PyObject* object, int index) {
   PyFunctionObject* function = asFunction(object);
   PyObject* closure = function == nullptr ? nullptr : function->func_closure;
-  return closure == nullptr || PyTuple_GET_SIZE(closure) <= index ? nullptr
-                                                                  : loadCell(PyTuple_GET_ITEM(closure, index));
+  return closure == nullptr || PyTuple_GET_SIZE(closure) <= index ? nullptr : PyTuple_GET_ITEM(closure, index);
+}
+
+PyObject* globalsOf(const Step& step, const Registers& registers, const Machine& machine) {
+  if (step.a < 0) return machine.frame.globals();
+  PyFunctionObject* function = asFunction(registers[step.a]);
+  return function == nullptr ? nullptr : function->func_globals;
 }
 
 PyObject* loadDefault(PyObject* object, int from_last) {
@@ -153,7 +158,11 @@ PyObject* read(const Step& step, const int* inputs, const Registers& registers, 
     case StepKind::LoadCell:
       return Py_XNewRef(loadCell(registers[step.a]));
     case StepKind::LoadFree:
-      return Py_XNewRef(loadFree(registers[step.a], step.b));
+      return Py_XNewRef(loadCell(freeCell(registers[step.a], step.b)));
+    case StepKind::FreeCell:
+      return Py_XNewRef(freeCell(registers[step.a], step.b));
+    case StepKind::Globals:
+      return Py_XNewRef(globalsOf(step, registers, machine));
     case StepKind::LoadDefault:
       return Py_XNewRef(loadDefault(registers[step.a], step.b));
     case StepKind::LoadKeywordDefault: {
@@ -195,13 +204,18 @@ bool isSameConstant(PyObject* value, PyObject* constant) {
   return value == constant || PyObject_RichCompareBool(value, constant, Py_EQ) == 1;
 }
 
+bool isSameKey(PyObject* key, PyObject* wanted) {
+  if (key == wanted) return true;
+  if (PyUnicode_CheckExact(wanted)) return PyUnicode_CheckExact(key) && PyUnicode_Compare(key, wanted) == 0;
+  return isSameConstant(key, wanted);
+}
+
 bool hasKeys(PyObject* dict, PyObject* keys) {
   if (!PyDict_CheckExact(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
   Py_ssize_t place = 0, index = 0;
   PyObject* key = nullptr;
   while (PyDict_Next(dict, &place, &key, nullptr)) {
-    PyObject* wanted = PyTuple_GET_ITEM(keys, index++);
-    if (key != wanted && (!PyUnicode_CheckExact(key) || PyUnicode_Compare(key, wanted) != 0)) return false;
+    if (!isSameKey(key, PyTuple_GET_ITEM(keys, index++))) return false;
   }
   return true;
 }
@@ -368,13 +382,37 @@ bool refill(PyObject* dict, PyObject* elements) {
   return PyDict_Update(dict, elements) == 0;
 }
 
+/// What is in the place that a store sets: a new reference; null if there is nothing, perhaps with an exception set.
+PyObject* stored(const PlanStore& store, PyObject* container) {
+  return store.key == Py_NotImplemented ? Py_XNewRef(loadCell(container)) : lookUp(container, store.key);
+}
+
+/// Deletes an element that is there; a dict with those that there were, in their order, is added to `old`.
+bool applyDeletion(const PlanStore& store, PyObject* container, std::vector<PyObject*>& old) {
+  PyObject* value = lookUp(container, store.key);
+  PyObject* before = value == nullptr || hasFinalizer(value) ? nullptr : PyDict_Copy(container);
+  Py_XDECREF(value);
+  if (before == nullptr || PyDict_DelItem(container, store.key)) {
+    Py_XDECREF(before);
+    return false;
+  }
+  old.push_back(before);
+  return true;
+}
+
 /// One store; what was there before is added to `old` (null if nothing). False, perhaps with an exception set.
 bool applyStore(const PlanStore& store, const Registers& registers, std::vector<PyObject*>& old) {
-  PyObject *container = registers[store.container], *value = registers[store.value];
+  PyObject* container = registers[store.container];
+  if (store.value < 0) return applyDeletion(store, container, old);
+  PyObject* value = registers[store.value];
   PyObject* before = nullptr;
   bool done = false;
   if (store.key == Py_None) {
     done = PyList_Append(container, value) == 0;
+  } else if (store.key == Py_NotImplemented) {
+    before = stored(store, container);
+    done = !hasFinalizer(before);
+    if (done) PyCell_Set(container, value);
   } else if (store.key == Py_Ellipsis) {
     before = PyDict_Copy(container);
     done = before != nullptr && refill(container, value);
@@ -395,8 +433,10 @@ void undoStore(const PlanStore& store, const Registers& registers, PyObject* bef
   if (store.key == Py_None) {
     const Py_ssize_t size = PyList_GET_SIZE(container);
     PyList_SetSlice(container, size - 1, size, nullptr);
-  } else if (store.key == Py_Ellipsis) {
+  } else if (store.key == Py_Ellipsis || store.value < 0) {
     refill(container, before);
+  } else if (store.key == Py_NotImplemented) {
+    PyCell_Set(container, before);
   } else if (before == nullptr) {
     PyDict_DelItem(container, store.key);
   } else {
@@ -409,7 +449,7 @@ void undoStore(const PlanStore& store, const Registers& registers, PyObject* bef
 /// Whether there is still what the plan has read there: other threads run during its calls.
 bool isAsRead(const PlanStore& store, const Registers& registers) {
   if (store.known < 0) return true;
-  PyObject* now = lookUp(registers[store.container], store.key);
+  PyObject* now = stored(store, registers[store.container]);
   Py_XDECREF(now);
   dropError();
   return now == registers[store.known];
@@ -422,9 +462,10 @@ PlanResult applyStores(
   for (const PlanStore& store : *plan.stores) {
     PyObject* container = registers[store.container];
     // What a plan reads of globals it does not compare with what it sets.
-    const bool fits = store.key == Py_None           ? PyList_CheckExact(container)
-                      : PyDict_CheckExact(container) ? lacksKey(container, of_globals)
-                                                     : PyDict_Check(container) && store.is_new;
+    const bool fits = store.key == Py_None             ? PyList_CheckExact(container)
+                      : store.key == Py_NotImplemented ? PyCell_Check(container)
+                      : PyDict_CheckExact(container)   ? store.of_globals || lacksKey(container, of_globals)
+                                                       : PyDict_Check(container) && store.is_new;
     if (!fits) return PlanResult::CheckFailed;
   }
   if (plan.stores->empty()) return PlanResult::Applied;
@@ -660,9 +701,11 @@ PyObject* newPlan(PyObject*, PyObject* arguments) {
   for (Py_ssize_t i = 0; valid && i < PyList_GET_SIZE(stores); i++) {
     PlanStore store{};
     valid = PyArg_ParseTuple(
-                PyList_GET_ITEM(stores, i), "iOiip", &store.container, &store.key, &store.value, &store.known,
-                &store.is_new) != 0;
-    if (valid) plan->stores->push_back({store.container, store.value, store.known, store.is_new, Py_NewRef(store.key)});
+                PyList_GET_ITEM(stores, i), "iOiipp", &store.container, &store.key, &store.value, &store.known,
+                &store.is_new, &store.of_globals) != 0;
+    if (!valid) break;
+    Py_INCREF(store.key);
+    plan->stores->push_back(store);
   }
   if (!valid) Py_CLEAR(plan);
   return reinterpret_cast<PyObject*>(plan);

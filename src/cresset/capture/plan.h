@@ -25,6 +25,8 @@ namespace cresset::capture {
   STEP(LoadGlobal)         /* target = object in the globals, builtins of function a or of the frame */ \
   STEP(LoadCell)           /* target = contents of cell a */                                            \
   STEP(LoadFree)           /* target = contents of cell b of function a */                              \
+  STEP(FreeCell)           /* target = cell b of function a */                                          \
+  STEP(Globals)            /* target = the globals of function a or of the frame */                     \
   STEP(LoadDefault)        /* target = default b of function a, from the last on */                     \
   STEP(LoadKeywordDefault) /* target = default of keyword argument object of function a */              \
   STEP(InstanceDict)       /* target = the __dict__ of a */                                             \
@@ -83,12 +85,14 @@ struct PlanOutput {
 };
 
 /// What a plan sets at its end, if it applies: an element of a dict, which may be an object's `__dict__`, one more of a
-/// list, or all elements of a dict.
+/// list, all elements of a dict, or what is in a cell.
 struct PlanStore {
-  int container, value;  // registers
-  int known;             // the register that has what is there before, which must still be there; -1 if it was not read
-  int is_new;            // whether the plan makes the container, which may be of a class derived from dict then
-  PyObject* key;         // owned; None of a list; Ellipsis of all elements
+  int container;   // register
+  int value;       // register; -1: the element is deleted
+  int known;       // the register that has what is there before, which must still be there; -1 if it was not read
+  int is_new;      // whether the plan makes the container, which may be of a class derived from dict then
+  int of_globals;  // whether it is a global variable: the plan knows which of its reads are of it
+  PyObject* key;   // owned; None of a list; Ellipsis of all elements; NotImplemented of a cell
 };
 
 /// Outrun: another thread has changed meanwhile what the plan has read and was to set.
@@ -106,8 +110,9 @@ struct Plan {
 };
 
 /// From what the recorder in Python says: (start, end, number of registers, depth at the end, [(kind, target, a, b,
-/// object, inputs, dead)], [(slot, register)], [(register of a dict or list, key, register, register of what is there
-/// before or -1, whether the plan makes the dict)], what `info` says). Null with an exception set if that is malformed.
+/// object, inputs, dead)], [(slot, register)], [(register of a dict, list or cell, key, register or -1, register of
+/// what is there before or -1, whether the plan makes the dict, whether it is a global variable)], what `info` says).
+/// Null with an exception set if that is malformed.
 PyObject* newPlan(PyObject* module, PyObject* arguments);
 /// Adds the class Plan to a module. False with an exception set.
 bool addPlanClass(PyObject* module);

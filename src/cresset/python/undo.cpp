@@ -1,7 +1,7 @@
 // What a captured plan keeps of the state that it is about to change, so that a plan that is given up has changed
 // nothing.
-#include <ATen/autocast_mode.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 

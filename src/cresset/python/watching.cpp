@@ -101,8 +101,7 @@ CallInModes* asCallInModes(PyObject* object) {
   return reinterpret_cast<CallInModes*>(object);
 }
 
-PyObject* callInside(
-    const CallInModes& call, size_t depth, PyObject* const* arguments, size_t count, PyObject* names) {
+PyObject* callInside(const CallInModes& call, size_t depth, PyObject* const* arguments, size_t count, PyObject* names) {
   if (depth == call.modes->size()) return PyObject_Vectorcall(call.function, arguments, count, names);
   const Mode& mode = (*call.modes)[depth];
   switch (mode.kind) {
