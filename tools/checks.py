@@ -245,6 +245,8 @@ def check_environment():
             if re.search(r"\bgetenv\b", line) and path != SRC / "support" / "options.cpp":
                 complaints.append(f"{path.relative_to(ROOT)}:{number}: getenv; add a row to support/options.def")
     for path in sorted((ROOT / "python").rglob("*.py")):
+        if path.name == "_recording_environment.py":  # what programs ask
+            continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if re.search(r"\b(environ|getenv)\b", line):
                 complaints.append(

@@ -23,9 +23,14 @@ from ._graph_modules import BackendError, serve
 from ._own_graphs import MIN_CALLS, steps_with_graphs
 from ._recording_calls import Calls
 from ._recording_containers import Containers
+from ._recording_environment import Environment
+from ._recording_modes import Modes
+from ._recording_modules import Modules
 from ._recording_objects import Objects
 from ._recording_values import (
+    CELL,
     CONTAINERS,
+    DELETED,
     END,
     JOIN,
     MAX_STEPS,
@@ -38,8 +43,6 @@ from ._recording_values import (
     STATIC_CLASS,
     TENSORS,
     TEXT,
-    CELL,
-    DELETED,
     Cell,
     Context,
     FrameShadow,
@@ -85,7 +88,7 @@ READS = {"LoadSlot", "LoadConst", "LoadGlobal", "LoadCell", "LoadFree", "DictIte
 INTRINSICS = {5: "UNARY_POSITIVE", 6: "LIST_TO_TUPLE"}
 
 
-class Recorder(Objects, Containers, Calls):
+class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
     """`options` says what plans are made of (`_capture.Options`)."""
 
     def __init__(self, code, position, view, options):

@@ -4,24 +4,20 @@ import abc
 import contextvars
 import functools
 import inspect
-import os
 import sys
 import types
 import weakref
-from collections import OrderedDict
 
 import torch
 
 from . import _C, _frames
+from ._recording_environment import reads_environment
 from ._recording_values import (
     CONTAINERS,
+    CONTEXTS,
     DESCRIPTORS,
     DICT_METHODS,
     END,
-    GLOBAL_HOOKS,
-    CASTS,
-    CONTEXTS,
-    GRAD_MODES,
     LIMITS,
     MAX_DEPTH,
     MAX_RECURSION,
@@ -29,8 +25,6 @@ from ._recording_values import (
     METHODS_OF_DICTS,
     METHODS_OF_LISTS,
     MODULE_CALL,
-    MODULE_CODES,
-    MODULE_HOOKS,
     NAMES_OF_NAMED_TUPLES,
     NULL,
     OBJECT_GETATTRIBUTE,
@@ -48,8 +42,8 @@ from ._recording_values import (
     TUPLE_NEW,
     VIEWS_OF_ORDERED,
     BoundMethod,
-    Count,
     Context,
+    Count,
     EndOfMode,
     FrameShadow,
     Fresh,
@@ -104,22 +98,6 @@ def has_own_new(object):
     return type(object) is type and type(object.__new__) is types.FunctionType
 
 
-FORWARD_HOOKS = ("_forward_pre_hooks", "_forward_hooks")
-ENVIRONMENT = os.environ
-ENVIRONMENT_GET = type(ENVIRONMENT).get
-# Functions that read the environment, and the code that each is known with.
-ENVIRONMENT_CODES = {
-    function: function.__code__
-    for function in (
-        os.getenv,
-        ENVIRONMENT_GET,
-        type(ENVIRONMENT).__getitem__,
-        ENVIRONMENT.encodekey,
-        ENVIRONMENT.decodevalue,
-    )
-}
-AUTOCAST_ARGUMENTS = ("device_type", "dtype", "enabled", "cache_enabled")
-_drop_casts = _C._KeptCasts()
 INSTANCECHECK = abc.ABCMeta.__instancecheck__
 INSTANCECHECK_CODE = getattr(INSTANCECHECK, "__code__", None)
 
@@ -257,7 +235,7 @@ class Calls:
         elif callee.object is MODULE_CALL["__call__"] and callee.object is not None and arguments:
             self.identical(callee)
             self.call_module(view, frame, arguments[0], arguments[1:], names, plainly=True)
-        elif callee.object is os.getenv or callee.object is ENVIRONMENT_GET:
+        elif reads_environment(callee.object):
             self.call_getenv(callee, arguments, names)
         elif type(callee.object) is types.FunctionType:
             self.call_function(callee, arguments, names)
@@ -335,126 +313,6 @@ class Calls:
                 raise NoRow(f"a call of {name} that writes to other than statistics")
         inputs = [self.register(value) for value in saved]
         self.emit("Save", self.register(self.constant(_C._SavedTensors)), inputs=inputs)
-
-    def call_context(self, callee, arguments, names):
-        kind = callee.object
-        self.identical(callee)
-        self.knows_context(kind)
-        if kind in GRAD_MODES:
-            if arguments:
-                raise NoRow(f"a {kind.__name__} with arguments")
-            self.pending = Context(("grad", GRAD_MODES[kind]))
-        elif kind is torch.autocast:
-            self.pending = Context(self.mode_of_autocast(arguments, names))
-        else:
-            given = argument_of(arguments, names, "mode", 0)
-            if len(arguments) > 1 or (given is None and kind is torch.set_grad_enabled):
-                raise NoRow(f"a {kind.__name__} with other arguments")
-            is_enabled = given is None or self.flag_of(given)
-            is_set = kind is torch.set_grad_enabled
-            self.pending = Context(("grad" if is_set else "inference", is_enabled), is_set)
-
-    def knows_context(self, kind):
-        """Checks that the class is as torch wrote it."""
-        example, functions = CONTEXTS[kind]
-        self.versioned(self.constant(example))
-        for name, (function, code) in functions.items():
-            if getattr(kind, name) is not function:
-                raise NoRow(f"a {kind.__name__} with a {name} of its own")
-            if code is not None:
-                self.has_code(function, code)
-
-    def flag_of(self, value):
-        if type(getattr(value, "object", None)) is not bool:
-            raise NoRow("a mode by other than True and False")
-        return self.pin(value)
-
-    def mode_of_autocast(self, arguments, names):
-        given = [argument_of(arguments, names, *each) for each in zip(AUTOCAST_ARGUMENTS, range(4), strict=True)]
-        if sum(value is not None for value in given) != len(arguments) or type(given[0]) is not Value:
-            raise NoRow("a call of autocast with other arguments")
-        device, dtype, is_enabled, keeps_casts = given
-        if type(device.object) is not str:
-            raise NoRow("a call of autocast with other arguments")
-        self.known(device)
-        if dtype is None or self.is_none(dtype):
-            dtype = self.state_of(torch.get_autocast_dtype, device)
-        if type(dtype) is not Value or type(dtype.object) is not torch.dtype:
-            raise NoRow("a call of autocast with other arguments")
-        self.known(dtype)
-        if keeps_casts is None or self.is_none(keeps_casts):
-            keeps_casts = self.state_of(torch.is_autocast_cache_enabled)
-        is_enabled = is_enabled is None or self.flag_of(is_enabled)
-        return self.autocast_of(device, dtype, is_enabled, self.flag_of(keeps_casts))
-
-    def autocast_of(self, device, dtype, is_enabled, keeps_casts):
-        if self.options.backend is not None or self.options.dynamic is False:
-            raise NoRow("autocast in a graph of a backend, or of constant sizes")
-        if device.object != "cpu" and (device.object != "cuda" or not torch.cuda.is_available()):
-            raise NoRow(f"autocast of {device.object}")
-        if is_enabled and (dtype.object not in CASTS or device.object != "cpu" and dtype.object is torch.bfloat16):
-            raise NoRow(f"autocast to {dtype.object}")
-        return "autocast", device.object, is_enabled, dtype.object, keeps_casts
-
-    def state_of(self, function, *arguments):
-        """What a function says of the modes around the call."""
-        inputs = [self.register(value) for value in arguments]
-        register = self.compute("Call", self.register(self.constant(function)), inputs=inputs)
-        self.see(register, function(*[value.object for value in arguments]))
-        return self.typed(self.values[register])
-
-    def mode_of_object(self, manager):
-        """The mode that an object sets which is there when the plan begins: that of a decorator."""
-        kind, names = type(manager.object), manager.object.__dict__
-        if kind not in GRAD_MODES and kind is not torch.autocast:
-            raise NoRow(f"a {kind.__name__} that was made before")
-        self.versioned(manager)
-        self.knows_context(kind)
-        if kind in GRAD_MODES:
-            self.store_plainly(manager, "prev", self.state_of(torch.is_grad_enabled))
-            return "grad", GRAD_MODES[kind]
-        parts = ("device", "fast_dtype", "_enabled", "_cache_enabled")
-        if type(names) is not dict or any(part not in names for part in parts):
-            raise NoRow("an autocast that lacks something")
-        parts = [self.dict_item(self.instance_dict(manager), part, names[part]) for part in parts]
-        if [type(part.object) for part in parts] != [str, torch.dtype, bool, bool]:
-            raise NoRow("an autocast of other parts")
-        for part in parts:
-            self.known(part)
-        device, dtype, is_enabled, keeps_casts = parts
-        mode = self.autocast_of(device, dtype, is_enabled.object, keeps_casts.object)
-        for name, value in (
-            ("prev_cache_enabled", self.state_of(torch.is_autocast_cache_enabled)),
-            ("prev", self.state_of(torch.is_autocast_enabled, device)),
-            ("prev_fastdtype", self.state_of(torch.get_autocast_dtype, device)),
-        ):
-            self.store_plainly(manager, name, value)
-        return mode
-
-    def enter_mode(self, mode):
-        if mode[0] == "autocast" and not self.is_in_autocast():
-            self.emit("Save", self.register(self.constant(_C._KeptCasts)))
-        self.modes.append(mode)
-
-    def is_in_autocast(self):
-        return any(mode[0] == "autocast" for mode in self.modes)
-
-    def leave_mode(self):
-        if self.modes.pop()[0] == "autocast" and not self.is_in_autocast():
-            self.see(self.emit("Call", self.register(self.constant(_drop_casts))), None)
-        self.pending = self.constant(None)
-
-    def BEFORE_WITH(self, view, frame, argument):
-        manager = frame.stack.pop()
-        if isinstance(manager, Context) or (type(manager) is Value and type(manager.object) in CONTEXTS):
-            self.enter_mode(manager.mode if isinstance(manager, Context) else self.mode_of_object(manager))
-            frame.stack += [EndOfMode(), manager if type(manager) is Value else self.constant(None)]
-            return
-        enter, leave = (self.special_method(manager, name) for name in ("__enter__", "__exit__"))
-        if enter is None or leave is None:
-            raise NoRow("a with statement")
-        frame.stack.append(BoundMethod(leave, manager))
-        self.call_inline(enter, [manager], ())
 
     def call_super(self, view, frame, callee, arguments, names):
         code = frame.code
@@ -1090,170 +948,6 @@ class Calls:
         values = [*self.items_of(first), *arguments[:count], *keywords.values()]
         self.call_of(view, frame, function, values, tuple(keywords))
 
-    def call_getenv(self, callee, arguments, names):
-        """A variable of the environment; each run of the plan looks for it."""
-        if callee.object is os.getenv:
-            code = ENVIRONMENT_CODES[os.getenv]
-            environment = Value(self.emit("LoadGlobal", self.register(callee), object="environ"), os.environ)
-        else:
-            code = ENVIRONMENT_CODES[ENVIRONMENT_GET]
-            environment, *arguments = arguments
-            if environment.object is not ENVIRONMENT:
-                self.call_function(callee, [environment, *arguments], names)
-                return
-        if names or not 1 <= len(arguments) <= 2:
-            raise NoRow(f"a call of {callee.object.__name__} with other arguments")
-        self.has_code(callee.object, code)
-        self.identical(callee)
-        self.pending = self.variable_of_environment(environment, *arguments)
-
-    def variable_of_environment(self, environment, name, default=None):
-        if type(environment) is not Value or environment.object is not ENVIRONMENT:
-            raise NoRow("an environment of its own kind")
-        self.identical(environment)
-        if self.class_attribute(environment, "get") is not ENVIRONMENT_GET:
-            raise NoRow("an environment of its own kind")
-        for function, code in ENVIRONMENT_CODES.items():
-            self.has_code(function, code)
-        names = self.instance_dict(environment)
-        for part in ("encodekey", "decodevalue"):
-            self.identical(self.dict_item(names, part, ENVIRONMENT.__dict__[part]))
-        inputs = [environment, self.constant(self.key(name)), self.constant(None) if default is None else default]
-        if type(inputs[2]) is not Value or type(inputs[2].object) not in (str, type(None)):
-            raise NoRow("a variable of the environment with another default")
-        return self.typed(self.read_by(self.constant(ENVIRONMENT_GET), inputs))
-
-    def call_module(self, view, frame, callee, arguments, names, plainly=False):
-        """`plainly`: as nn.Module.__call__ does, whatever the class has."""
-        if not isinstance(callee, Value) or not issubclass(type(callee.object), torch.nn.Module):
-            raise NoRow("a call of nn.Module.__call__ with other arguments")
-        own = self.class_attribute(callee, "__call__")
-        if not plainly and own is not MODULE_CALL["__call__"] and type(own) is types.FunctionType:
-            register = self.emit("ClassItem", self.register(callee), object="__call__")
-            self.call_function(Value(register, own), [callee, *arguments], names)
-            return
-        for name, function in MODULE_CALL.items():
-            if plainly and name == "__call__":
-                self.has_code(function, MODULE_CODES[name])
-                continue
-            if self.class_attribute(callee, name) is not function or function is None:
-                raise NoRow(f"a module with a {name} of its own")
-            self.has_code(function, MODULE_CODES[name])
-        if self.class_attribute(callee, "_compiled_call_impl") is not None:
-            raise NoRow("a module that is compiled by others")
-        forward = self.class_attribute(callee, "forward")
-        if type(forward) is not types.FunctionType:
-            raise NoRow("a module whose forward is no function")
-        members = callee.object.__dict__
-        for name in ("forward", "_compiled_call_impl", "__call__", "_call_impl", "_wrapped_call_impl"):
-            self.lacks(callee, name)
-            if name in members:
-                raise NoRow(f"a module with a {name} of its own")
-        hooks = {name: self.dict_item(self.instance_dict(callee), name, members[name]) for name in MODULE_HOOKS}
-        before, after = (hooks.pop(name) for name in FORWARD_HOOKS)
-        for each in hooks.values():
-            self.no_hooks(each)
-        self.no_global_hooks()
-        function = Value(self.emit("ClassItem", self.register(callee), object="forward"), forward)
-        if any(type(each.object) is OrderedDict and each.object for each in (before, after)):
-            self.call_with_hooks(view, frame, callee, function, (before, after), arguments, names)
-            return
-        self.no_hooks(before)
-        self.no_hooks(after)
-        self.call_inline(function, [callee, *arguments], names)
-
-    def call_with_hooks(self, view, frame, module, forward, hooks, arguments, names):
-        """What nn.Module._call_impl does where there are forward hooks and forward pre-hooks: one call after another."""
-        members = module.object.__dict__
-        groups = [
-            self.dict_item(self.instance_dict(module), name, members[name])
-            for name in ("_forward_pre_hooks_with_kwargs", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
-        ]
-        self.no_hooks(groups.pop())
-        count = len(arguments) - len(names)
-        given = [Fresh(tuple, arguments[:count]), Keywords(dict(zip(names, arguments[count:], strict=True)))]
-        if not all(map(is_object, arguments)):
-            raise NoRow("an iterator as an argument")
-        before, after = (self.hooks_of(*pair) for pair in zip(hooks, groups, strict=True))
-
-        def run(function, arguments, names, then):
-            self.call_of(view, frame, function, arguments, names)
-            if self.entering is None:
-                return then(self.pending if is_object(self.pending) else NULL)
-            if self.entering.finish is not None or self.entering.result is not None or self.entering.drops:
-                raise NoRow("a hook that is no function")
-            self.entering.finish = then
-            return None
-
-        def run_before():
-            if not before:
-                args, kwargs = given
-                given_now = [*args.items, *kwargs.items.values()]
-                return run(BoundMethod(forward, module), given_now, tuple(kwargs.items), run_after)
-            hook, with_keywords = before.pop(0)
-            arguments = [module, *given[: 1 + with_keywords]]
-            return run(hook, arguments, (), lambda found: take_before(found, with_keywords))
-
-        def take_before(found, with_keywords):
-            self.result_of_hook(found)
-            if self.is_none(found):
-                pass
-            elif with_keywords:
-                if type(found) is not Fresh or found.kind is not tuple or len(found.items) != 2:
-                    raise NoRow("a hook that returns other than arguments and keyword arguments")
-                args, kwargs = found.items
-                given[:] = Fresh(tuple, list(self.parts_of(args))), Keywords(dict(self.keywords_of(kwargs)))
-            else:
-                is_tuple = self.is_sequence(found) and getattr(found, "kind", type(found.object)) is tuple
-                if not is_tuple and (isinstance(found, Fresh) or issubclass(type(found.object), tuple)):
-                    raise NoRow("a hook that returns a container of its own kind")
-                given[0] = Fresh(tuple, list(self.parts_of(found)) if is_tuple else [found])
-            return run_before()
-
-        def run_after(result):
-            self.result_of_hook(result)
-            if not after:
-                return result
-            hook, with_keywords = after.pop(0)
-            arguments = [module, *given[: 1 + with_keywords], result]
-            return run(hook, arguments, (), lambda found: take_after(found, result))
-
-        def take_after(found, result):
-            self.result_of_hook(found)
-            return run_after(result if self.is_none(found) else found)
-
-        self.pending = run_before()
-
-    @staticmethod
-    def result_of_hook(value):
-        if not is_object(value):
-            raise NoRow("a hook whose result is not known")
-
-    def hooks_of(self, hooks, with_keywords):
-        """[(hook, whether it gets keyword arguments)] of an OrderedDict of hooks, whose number is checked."""
-        if type(hooks.object) is not OrderedDict or type(with_keywords.object) is not OrderedDict:
-            raise NoRow("a module with hooks of its own kind")
-        if not hooks.object:
-            self.no_hooks(hooks)
-            return []
-        if not with_keywords.object:
-            self.no_hooks(with_keywords)
-        found = []
-        for key, hook in self.pairs_of_ordered(hooks):
-            gets_keywords = False
-            if with_keywords.object:
-                gets_keywords = self.has_key(with_keywords, key)
-            found.append((hook, gets_keywords))
-        return found
-
-    def no_global_hooks(self):
-        if ("no global hooks",) not in self.checked:
-            self.checked[("no global hooks",)] = True
-            globals = torch.nn.modules.module.__dict__
-            register = self.register(self.constant(globals))
-            for name in GLOBAL_HOOKS:
-                self.no_hooks(self.dict_item(register, name, globals[name]))
-
     def has_code(self, function, code):
         """Checks that a function of torch whose work a row does is as torch wrote it."""
         if function.__code__ is not code:
@@ -1261,13 +955,6 @@ class Calls:
         if ("code", function) not in self.checked:
             self.checked[("code", function)] = True
             self.check("CheckCode", self.register(self.constant(function)), object=code)
-
-    def no_hooks(self, hooks):
-        if not issubclass(type(hooks.object), dict) or len(hooks.object):
-            raise NoRow("a module with hooks")
-        self.typed(hooks)
-        self.whole(self.register(hooks))
-        self.check("CheckSize", self.register(hooks), 0)
 
     @staticmethod
     def code_of(function):

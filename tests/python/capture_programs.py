@@ -172,6 +172,35 @@ class Numbers:
             yield i
             i += 1
 
+def bumped(a):
+    global G
+    G = G + 1
+    return a * G
+
+def found(d, k):
+    try:
+        return d[k]
+    except KeyError as error:
+        raise AttributeError(f"none: {error}") from error
+
+def found_or(d, k, a):
+    try:
+        return found(d, k)
+    except AttributeError as error:
+        return a + len(str(error))
+    except ValueError:
+        raise
+    finally:
+        k = 0
+
+@torch.no_grad()
+def without(a):
+    return a.tanh() * 2
+
+@torch.autocast("cpu", torch.bfloat16)
+def cast(a):
+    return (a.reshape(-1, 3) @ torch.ones(3, 3)).float()[0]
+
 looked = Looked()
 known = {"a", 2, Made}
 
@@ -251,6 +280,9 @@ class Generator:
                 lambda: f"guarded({inner()}, {self.number()})",
                 lambda: f"keyed({inner()}{r.choice(['', ', k=n', ', flag=False'])})",
                 lambda: f"shifted({inner()})",
+                lambda: f"bumped({inner()})",
+                lambda: f"found_or(data, '{r.choice(['x', 's', 'none'])}', {inner()})",
+                lambda: f"{r.choice(['without', 'cast'])}({inner()})",
                 lambda: f"Named({inner()}, {r.choice(['None', 'n'])}).a",
                 lambda: f"{inner()} * getattr(looked, '{r.choice(['z', 'q', 'k'])}', n)",
                 lambda: f"F.relu({inner()} * 1, inplace=True)",
@@ -314,10 +346,10 @@ class Generator:
         r = self.rng
         kinds = ["tensor"] * 5 + ["number", "print", "note", "store", "inplace", "tuple", "same", "global", "item"]
         kinds += ["written", "element", "function", "object", "dict", "attribute"]
-        kinds += ["named", "keywords", "list"]
+        kinds += ["named", "keywords", "list", "cell", "delete", "method", "handler", "set"]
         if indent < 3:
             kinds += ["context", "with"]
-            kinds += ["if", "for", "try", "while", "items", "grad mode"]
+            kinds += ["if", "for", "try", "while", "items", "grad mode", "mode"]
         kind = r.choice(kinds)
         known = list(self.tensors), list(self.numbers)
         if kind == "tensor":
@@ -406,6 +438,53 @@ class Generator:
             self.put(indent, f"{name}.extend([{self.tensor(2)}, {self.number()}])")
             self.put(indent, f"{name}.{r.choice(['insert(0, 3)', 'reverse()', 'pop()', 'pop(0)'])}")
             self.put(indent, f"out.append(len({name}))")
+        elif kind == "cell":
+            self.put(indent, f"cell = {self.number()}")
+        elif kind == "delete":
+            owner = r.choice(["thing", "derived"])
+            self.put(indent, f"{owner}.{r.choice('hg')} = {r.choice([self.number(), self.tensor(2)])}")
+            self.put(indent, f"if hasattr({owner}, 'h'):")
+            self.put(indent + 1, f"x = x * 2 + {owner}.h")
+            self.put(indent + 1, f"del {owner}.h")
+        elif kind == "method":
+            self.put(
+                indent,
+                r.choice(
+                    [
+                        f"data.update(s={self.tensor(2)}, n={self.number()})",
+                        f"x = x + data.setdefault('{r.choice('st')}', {self.tensor(2)})",
+                        f"out.append(data.pop('{r.choice('st')}', None) is None)",
+                        f"out.append(list(dict(data, z={self.number()})))",
+                        "out.append(len(data.copy()))",
+                    ]
+                ),
+            )
+        elif kind == "handler":
+            self.put(indent, "try:")
+            self.put(indent + 1, f"x = x * {r.choice(['data', '{}'])}['{r.choice('snx')}'] + {self.tensor(1)}")
+            self.put(indent, f"except {r.choice(['KeyError', '(KeyError, IndexError)', 'LookupError'])} as error:")
+            self.put(indent + 1, r.choice(["out.append(str(error))", "x = x + len(error.args)", "x = x * 2"]))
+            self.block(indent + 1, r.randint(0, 1))
+        elif kind == "set":
+            name = self.name()
+            self.put(indent, f"{name} = set()")
+            self.put(indent, f"for a in {r.choice(['data', '[1, 2, 1]', '(n, 2)'])}:")
+            self.put(indent + 1, f"if a not in {name}:")
+            self.put(indent + 2, f"{name}.add(a)")
+            self.put(indent + 2, f"x = x + {self.number()}")
+        elif kind == "mode":
+            mode = r.choice(
+                [
+                    "inference_mode()",
+                    f"inference_mode({r.choice(['True', 'False'])})",
+                    f"set_grad_enabled({r.choice(['True', 'False', 'n > 1'])})",
+                    f"autocast('cpu', torch.bfloat16, cache_enabled={r.choice(['None', 'False'])})",
+                    f"autocast('cpu', enabled={r.choice(['True', 'False', 'n > 1'])})",
+                ]
+            )
+            self.put(indent, f"with torch.{mode}:")
+            self.block(indent + 1, r.randint(1, 2))
+            self.put(indent + 1, "x = layer(x) * 1")
         elif kind == "context":
             name = self.name()
             self.put(indent, f"{name} = SHIFT.set({self.number()})")
@@ -468,6 +547,7 @@ class Generator:
     def program(self):
         self.put(0, "def make(cell):")
         self.put(1, "def f(x, y, n, thing, derived, data, layer, out, last=1, **keywords):")
+        self.put(2, "nonlocal cell")
         self.block(2, self.rng.randint(3, 8))
         self.put(2, "out.append(list(keywords))")
         self.put(2, f"return {self.rng.choice(self.tensors)}, {self.number()}, cell + last")
@@ -481,7 +561,7 @@ class Generator:
 def changes(rng):
     """What happens before a call: (what, value)."""
     kinds = ["G", "cell", "k", "shared", "defaults", "training", "weight", "items", "helper", "scaled", "hook", "none"]
-    kinds += ["alias", "calls", "shift", "looked", "known"]
+    kinds += ["alias", "calls", "shift", "looked", "known", "result hook", "pre-hook", "data"]
     return [(rng.choice(kinds), rng.choice([1, 2, 0.5, -0.0, 3, True])) for _ in range(rng.choice([0, 0, 1, 2]))]
 
 
@@ -528,6 +608,16 @@ class World:
             self.names["looked"].q = value
         elif what == "known":
             self.names["known"] ^= {self.names["Made"]}
+        elif what == "data":
+            self.data = {"x": torch.ones(3), "n": value}
+        elif what == "result hook":
+            self.hooks.append(self.layer.register_forward_hook(lambda m, i, o: o * value))
+        elif what == "pre-hook":
+            self.hooks.append(
+                self.layer.register_forward_pre_hook(
+                    lambda m, i, k: ((i[0] + value,), {**k, "shift": 2}), with_kwargs=True
+                )
+            )
         elif what == "calls":
             self.layer.calls = value
         elif what == "hook":
@@ -563,7 +653,13 @@ class World:
             except Exception as error:
                 lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == "<program>"]
                 end = [type(error).__name__, str(error), lines]
-        state = [describe(self.thing.k), list(self.thing.log), describe(self.data["x"]), describe(self.names["G"])]
+        state = [
+            list(self.data),
+            describe(self.thing.k),
+            list(self.thing.log),
+            describe(self.data["x"]),
+            describe(self.names["G"]),
+        ]
         for object in (self.thing, self.derived, self.layer):
             state += [(name, type(held).__name__) for name, held in vars(object).items()]
         state += [describe(self.layer.mean), describe(self.layer.last), describe(self.layer.calls)]
@@ -601,6 +697,8 @@ def describe(value):
         value_alone = value.detach().contiguous()
         if value.is_floating_point():  # NaNs are one class: their signs are unspecified
             value_alone = torch.where(value_alone.isnan(), torch.full_like(value_alone, math.nan), value_alone)
+        if value.dtype is torch.bfloat16:
+            value_alone = value_alone.view(torch.int16)
         bits = value_alone.numpy().tobytes()
         return [type(value).__name__, value.dtype, tuple(value.shape), value.stride(), value.requires_grad, bits]
     return [type(value).__name__, GRAD_FN.sub("", repr(value))]

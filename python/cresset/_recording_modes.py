@@ -1,0 +1,135 @@
+"""Rows of frame capture for `with` statements, and the modes of torch that some set: each call in one is made in its modes
+(`_C._CallInModes`), and nothing is left of them. Part of `_recording.py`."""
+
+import torch
+
+from . import _C
+from ._recording_values import CASTS, CONTEXTS, GRAD_MODES, BoundMethod, Context, EndOfMode, NoRow, Value
+from ._rows import argument_of
+
+AUTOCAST_ARGUMENTS = ("device_type", "dtype", "enabled", "cache_enabled")
+_drop_casts = _C._KeptCasts()
+
+
+class Modes:
+    """What a recorder does for `with` statements."""
+
+    def call_context(self, callee, arguments, names):
+        kind = callee.object
+        self.identical(callee)
+        self.knows_context(kind)
+        if kind in GRAD_MODES:
+            if arguments:
+                raise NoRow(f"a {kind.__name__} with arguments")
+            self.pending = Context(("grad", GRAD_MODES[kind]))
+        elif kind is torch.autocast:
+            self.pending = Context(self.mode_of_autocast(arguments, names))
+        else:
+            given = argument_of(arguments, names, "mode", 0)
+            if len(arguments) > 1 or (given is None and kind is torch.set_grad_enabled):
+                raise NoRow(f"a {kind.__name__} with other arguments")
+            is_enabled = given is None or self.flag_of(given)
+            is_set = kind is torch.set_grad_enabled
+            self.pending = Context(("grad" if is_set else "inference", is_enabled), is_set)
+
+    def knows_context(self, kind):
+        """Checks that the class is as torch wrote it."""
+        example, functions = CONTEXTS[kind]
+        self.versioned(self.constant(example))
+        for name, (function, code) in functions.items():
+            if getattr(kind, name) is not function:
+                raise NoRow(f"a {kind.__name__} with a {name} of its own")
+            if code is not None:
+                self.has_code(function, code)
+
+    def flag_of(self, value):
+        if type(getattr(value, "object", None)) is not bool:
+            raise NoRow("a mode by other than True and False")
+        return self.pin(value)
+
+    def mode_of_autocast(self, arguments, names):
+        given = [argument_of(arguments, names, *each) for each in zip(AUTOCAST_ARGUMENTS, range(4), strict=True)]
+        if sum(value is not None for value in given) != len(arguments) or type(given[0]) is not Value:
+            raise NoRow("a call of autocast with other arguments")
+        device, dtype, is_enabled, keeps_casts = given
+        if type(device.object) is not str:
+            raise NoRow("a call of autocast with other arguments")
+        self.known(device)
+        if dtype is None or self.is_none(dtype):
+            dtype = self.state_of(torch.get_autocast_dtype, device)
+        if type(dtype) is not Value or type(dtype.object) is not torch.dtype:
+            raise NoRow("a call of autocast with other arguments")
+        self.known(dtype)
+        if keeps_casts is None or self.is_none(keeps_casts):
+            keeps_casts = self.state_of(torch.is_autocast_cache_enabled)
+        is_enabled = is_enabled is None or self.flag_of(is_enabled)
+        return self.autocast_of(device, dtype, is_enabled, self.flag_of(keeps_casts))
+
+    def autocast_of(self, device, dtype, is_enabled, keeps_casts):
+        if self.options.backend is not None or self.options.dynamic is False:
+            raise NoRow("autocast in a graph of a backend, or of constant sizes")
+        if device.object != "cpu" and (device.object != "cuda" or not torch.cuda.is_available()):
+            raise NoRow(f"autocast of {device.object}")
+        if is_enabled and (dtype.object not in CASTS or device.object != "cpu" and dtype.object is torch.bfloat16):
+            raise NoRow(f"autocast to {dtype.object}")
+        return "autocast", device.object, is_enabled, dtype.object, keeps_casts
+
+    def state_of(self, function, *arguments):
+        """What a function says of the modes around the call."""
+        inputs = [self.register(value) for value in arguments]
+        register = self.compute("Call", self.register(self.constant(function)), inputs=inputs)
+        self.see(register, function(*[value.object for value in arguments]))
+        return self.typed(self.values[register])
+
+    def mode_of_object(self, manager):
+        """The mode that an object sets which is there when the plan begins: that of a decorator."""
+        kind, names = type(manager.object), manager.object.__dict__
+        if kind not in GRAD_MODES and kind is not torch.autocast:
+            raise NoRow(f"a {kind.__name__} that was made before")
+        self.versioned(manager)
+        self.knows_context(kind)
+        if kind in GRAD_MODES:
+            self.store_plainly(manager, "prev", self.state_of(torch.is_grad_enabled))
+            return "grad", GRAD_MODES[kind]
+        parts = ("device", "fast_dtype", "_enabled", "_cache_enabled")
+        if type(names) is not dict or any(part not in names for part in parts):
+            raise NoRow("an autocast that lacks something")
+        parts = [self.dict_item(self.instance_dict(manager), part, names[part]) for part in parts]
+        if [type(part.object) for part in parts] != [str, torch.dtype, bool, bool]:
+            raise NoRow("an autocast of other parts")
+        for part in parts:
+            self.known(part)
+        device, dtype, is_enabled, keeps_casts = parts
+        mode = self.autocast_of(device, dtype, is_enabled.object, keeps_casts.object)
+        for name, value in (
+            ("prev_cache_enabled", self.state_of(torch.is_autocast_cache_enabled)),
+            ("prev", self.state_of(torch.is_autocast_enabled, device)),
+            ("prev_fastdtype", self.state_of(torch.get_autocast_dtype, device)),
+        ):
+            self.store_plainly(manager, name, value)
+        return mode
+
+    def enter_mode(self, mode):
+        if mode[0] == "autocast" and not self.is_in_autocast():
+            self.emit("Save", self.register(self.constant(_C._KeptCasts)))
+        self.modes.append(mode)
+
+    def is_in_autocast(self):
+        return any(mode[0] == "autocast" for mode in self.modes)
+
+    def leave_mode(self):
+        if self.modes.pop()[0] == "autocast" and not self.is_in_autocast():
+            self.see(self.emit("Call", self.register(self.constant(_drop_casts))), None)
+        self.pending = self.constant(None)
+
+    def BEFORE_WITH(self, view, frame, argument):
+        manager = frame.stack.pop()
+        if isinstance(manager, Context) or (type(manager) is Value and type(manager.object) in CONTEXTS):
+            self.enter_mode(manager.mode if isinstance(manager, Context) else self.mode_of_object(manager))
+            frame.stack += [EndOfMode(), manager if type(manager) is Value else self.constant(None)]
+            return
+        enter, leave = (self.special_method(manager, name) for name in ("__enter__", "__exit__"))
+        if enter is None or leave is None:
+            raise NoRow("a with statement")
+        frame.stack.append(BoundMethod(leave, manager))
+        self.call_inline(enter, [manager], ())
