@@ -99,14 +99,17 @@ class Options:
         self.failures[threading.get_ident()] = error
         return error
 
-    def refusal(self, code, position, reason):
-        """The error of a function that can't be one graph."""
-        line = line_at(code, position)
-        text = linecache.getline(code.co_filename, line).strip()
+    def refusal(self, places, reason):
+        """The error of a function that can't be one graph. `places`: (code, position) of the calls, the innermost last."""
+        line = line_at(*places[-1])
+        shown = "".join(
+            f'  File "{code.co_filename}", line {at}, in {code.co_name}\n    {linecache.getline(code.co_filename, at).strip()}\n'
+            for code, at in ((code, line_at(code, position)) for code, position in places)
+        )
         return self.failed(
             RuntimeError(
                 f"cresset.compile(fullgraph=True): line {line} can't be in one graph with the rest: {reason}.\n"
-                f'  File "{code.co_filename}", line {line}, in {code.co_name}\n    {text}\n{_advice(reason)}'
+                f"{shown}{_advice(reason)}"
             )
         )
 
@@ -121,6 +124,25 @@ class Options:
 
 
 _ADVICE = {
+    "a tensor's item": "Compute with the tensor itself, or take its number outside of the function, or leave out fullgraph.",
+    "a tensor's tolist": "Compute with the tensor itself, or leave out fullgraph.",
+    "a tensor's numpy": "Compute with torch, or mark the function that uses NumPy by cresset.allow_in_graph, or leave out fullgraph.",
+    "a tensor's backward": "Call it outside of the function, on what the function returns, or use torch.autograd.grad there.",
+    "a tensor's requires_grad_": "Call it outside of the function, on what it is given, or leave out fullgraph.",
+    "an exception": "A call that raises is no graph: leave out fullgraph, or check what raises before the call.",
+    "a mode that is set": "Set the mode around the call of the function, or leave out the backend or fullgraph.",
+    "autocast in a graph": "Set it around the call of the function, or leave out the backend, dynamic=False or fullgraph.",
+    "an assignment to an element": "Choose by torch.where, or join by torch.cat or torch.stack, or leave out the backend or fullgraph.",
+    "an iteration over a tensor": "Compute on the whole tensor (torch.vmap and batched operators do), or leave out fullgraph.",
+    "random numbers": "Draw them outside of the function and pass them, or leave out fullgraph.",
+    "a module that is not there": "Import it outside of the function, before the first call.",
+    "a variable of other functions": "Return the value instead, or leave out fullgraph.",
+    "a property": "Read what the property reads, or leave out fullgraph.",
+    "a call of warn": "Warn outside of the function, or leave out fullgraph.",
+    "a module with hooks": "Remove the hooks, or leave out fullgraph.",
+    "a generator": "Make a list, or leave out fullgraph.",
+    "an object with a finalizer": "Keep a reference to it outside of the function, or leave out fullgraph.",
+    "the plan is long enough": "Split the function into several compiled ones, or leave out fullgraph.",
     "the truth of a": "Compute both branches and choose by torch.where, or leave out fullgraph.",
     "a call of print": "Print outside of the function, or leave out fullgraph.",
     "a call of graph_break": "Take the graph break out, or leave out fullgraph.",
@@ -133,6 +155,12 @@ def _advice(reason):
     for start, advice in _ADVICE.items():
         if reason.startswith(start):
             return advice
+    if reason.endswith("in place"):
+        return (
+            "Use the function that returns a new tensor (add instead of add_), or leave out the backend or fullgraph."
+        )
+    if "that is not pure" in reason:
+        return "Call eval() on the module, or pass training=False, or leave out the backend or fullgraph."
     return (
         "Take it out of the function, leave out fullgraph, or, if it is a function that only computes tensors, mark it by "
         "cresset.allow_in_graph."

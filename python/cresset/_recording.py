@@ -119,6 +119,7 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         self.raised = None  # the class of the exception that the instruction raises
         self.num_raising = 0  # frames that it leaves or that handle it, still to be seen
         self.is_handled = False  # whether the last of these handles it
+        self.unseen = set()  # registers of tensors that are others than those of this run, until these are on the stack
         self.names = {}  # variables that registers were stored to
         self.places = {}  # code and position of the instruction that each register was made for
         self.here = (code, position)
@@ -334,13 +335,23 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         if str(reason) == END and not in_callee:
             self.at_end = self.checkpoint is not None and self.checkpoint[0] == position
         elif self.options.fullgraph and not isinstance(reason, Prologue):
-            return self.options.refusal(code, position, str(reason))
+            return self.options.refusal(self.calls_to_here(), str(reason))
         return None
+
+    def calls_to_here(self):
+        """(code, position) of the calls in which the instruction stands."""
+        found = [(frame.code, frame.position) for frame in self.frames]
+        return found if found[-1] == self.here else [*found, self.here]
 
     def after(self, view, opcode, next):
         pending, self.pending = self.pending, None
         if self.raised is not None:
             raise NoRow("an exception that was not raised")
+        if self.unseen:
+            for place, value in enumerate(self.frames[-1].stack):
+                if isinstance(value, Value) and value.register in self.unseen:
+                    value.object = view.slot(view.num_variables + place)
+                    self.unseen.discard(value.register)
         if pending is None:
             return None
         if type(pending) is NewObject:
@@ -538,7 +549,7 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
             checks += [("CheckOwnCell", -1, -1 - place, -1, None, ()) for place in variables if place < 0]
             steps, info = self.with_graph(checks + self.without_unused(self.steps, used), used, num_calls)
         except NoRow as reason:
-            return self.options.refusal(*self.here, str(reason)) if self.options.fullgraph else None
+            return self.options.refusal(self.calls_to_here(), str(reason)) if self.options.fullgraph else None
         except BackendError as error:
             return self.options.failed(error)
         return _frames.new_plan(

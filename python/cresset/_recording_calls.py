@@ -247,6 +247,8 @@ class Calls:
             self.call_set(callee, arguments, names)
         elif type(callee.object) is types.MethodDescriptorType and callee.object.__objclass__ is set:
             self.call_of_set(callee, arguments, names)
+        elif callee.object is sorted or callee.object is reversed:
+            self.call_ordered(callee, arguments, names)
         elif callee.object is slice:
             self.call_slice(callee, arguments, names)
         elif type(callee.object) is functools.partial:
@@ -454,6 +456,9 @@ class Calls:
             self.pending = self.constant(len(value.items))
         elif type(value.object) in (list, tuple, dict, torch.Size):
             self.sized(value)
+            self.pending = self.constant(len(value.object))
+        elif type(value.object) is str:
+            self.pin(value)
             self.pending = self.constant(len(value.object))
         elif self.is_tensor(value):
             self.typed(value)
@@ -731,10 +736,13 @@ class Calls:
         if isinstance(value, (BoundMethod, NewFunction)):
             self.pending = self.constant(True)
             return
-        if type(value) is not Value or type(value.object) is not types.FunctionType:
-            raise NoRow("a callable of other than a function")
-        self.typed(value)
-        self.pending = self.constant(True)
+        if type(value) is not Value:
+            raise NoRow("a callable of what the plan makes")
+        if type(value.object) in (*PLAIN, types.FunctionType):
+            self.typed(value)
+        else:
+            self.versioned(value)
+        self.pending = self.constant(callable(value.object))
 
     def call_isinstance(self, callee, arguments, names):
         if len(arguments) != 2 or names or not is_object(arguments[0]):
@@ -925,6 +933,28 @@ class Calls:
     def is_list_of_tensors(self, value):
         is_list = isinstance(value, Value) and type(value.object) is list and 0 < len(value.object) <= 256
         return is_list and all(type(item) in TENSORS for item in value.object)
+
+    def call_ordered(self, callee, arguments, names):
+        """A sorted of constants, or a reversed of a list or tuple, which a loop unrolls."""
+        (value,) = arguments if len(arguments) == 1 else (NULL,)
+        if names or value is NULL:
+            raise NoRow(f"a call of {callee.object.__name__} with other arguments")
+        self.identical(callee)
+        if callee.object is reversed:
+            if not self.is_sequence(value):
+                raise NoRow("a reversed of other than a list or tuple")
+            self.pending = Iterator(self.parts_of(value)[::-1], self.sources_of(value))
+            return
+
+        def finish(items):
+            for item in items:
+                self.constant_of_set(item)
+            kinds = {type(item.object) for item in items}
+            if kinds - {int, bool} and kinds != {str}:
+                raise NoRow("a sorted of other than ints or texts")
+            self.pending = Fresh(list, sorted(items, key=lambda item: item.object))
+
+        self.all_of(value, finish)
 
     def call_slice(self, callee, arguments, names):
         if names or not 1 <= len(arguments) <= 3:

@@ -670,6 +670,8 @@ class Containers:
             return sequence.items
         if isinstance(sequence, Value) and type(sequence.object) in SEQUENCES:
             return self.items_of(sequence)
+        if self.is_tensor(sequence):
+            return self.rows_of(sequence)
         raise NoRow("the parts of an object")
 
     # ---- Iteration
@@ -745,10 +747,30 @@ class Containers:
             items = self.view_of("keys", self.keywords_of(value))
         elif isinstance(value, Value) and not isinstance(value, Fresh) and type(value.object) in SEQUENCES:
             items = self.items_of(value)
+        elif self.is_tensor(value):
+            items = self.rows_of(value)
         elif isinstance(value, Value) and issubclass(type(value.object), (torch.nn.Sequential, torch.nn.ModuleList)):
             items = self.submodules(value)
         else:
             raise NoRow("an iteration")
+        return items
+
+    def rows_of(self, value):
+        """The elements that an iteration over a tensor yields, whose number is checked."""
+        self.typed(value)
+        if value.object.dim() == 0 or value.object.shape[0] > 64:
+            raise NoRow("an iteration over a tensor of many rows, or none")
+        function = torch.Tensor.unbind
+        inputs = [self.register(value), self.register(self.constant(0))]
+        register = self.compute(
+            "Call", self.register(self.constant(function)), inputs=inputs, owned=self.is_owned(value)
+        )
+        rows = function(value.object, 0)
+        self.see(register, rows)
+        self.num_calls += 1
+        self.check("CheckSize", register, len(rows))
+        items = [self.typed(self.item(self.values[register], place)) for place in range(len(rows))]
+        self.unseen.update(item.register for item in items)  # this run makes others
         return items
 
     def sources_of(self, value):

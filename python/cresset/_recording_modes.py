@@ -110,6 +110,8 @@ class Modes:
         return mode
 
     def enter_mode(self, mode):
+        if self.options.backend is not None:
+            raise NoRow("a mode that is set within a graph of a backend")
         if mode[0] == "autocast" and not self.is_in_autocast():
             self.emit("Save", self.register(self.constant(_C._KeptCasts)))
         self.modes.append(mode)

@@ -27,8 +27,12 @@ F_FUNCTIONS = """adaptive_avg_pool2d binary_cross_entropy binary_cross_entropy_w
  mse_loss nll_loss normalize pad relu relu6 rms_norm selu sigmoid silu smooth_l1_loss softmax softmin softsign tanh
  unfold""".split()
 # Functions of numbers, of ints and floats. They are in the graphs of backends, never in Cresset's own.
-OF_NUMBERS = (min, max, abs, int, float, math.sqrt, math.floor, math.ceil, math.exp, math.log)
-ATTRIBUTES = {"shape", "dtype", "device", "ndim", "layout", "T", "mT", "H", "mH", "is_cuda", "is_nested",
+OF_NUMBERS = (
+    min, max, abs, int, float, round, math.sqrt, math.floor, math.ceil, math.trunc, math.fabs, math.exp, math.expm1, math.log,
+    math.log2, math.log10, math.log1p, math.sin, math.cos, math.tan, math.asin, math.acos, math.atan, math.sinh, math.cosh,
+    math.tanh, math.erf, math.isnan, math.isinf, math.isfinite, math.radians, math.degrees,
+)  # fmt: skip
+ATTRIBUTES = {"data", "shape", "dtype", "device", "ndim", "layout", "T", "mT", "H", "mH", "is_cuda", "is_nested",
               "is_quantized", "is_sparse", "requires_grad", "is_leaf"}  # fmt: skip
 TORCH = os.path.join(os.path.dirname(torch.__file__), "")
 NEW_MEMORY = {"batch_norm"}  # that the operator table does not say it of, since they may write to other arguments
@@ -51,6 +55,15 @@ HAS_TORCH_FUNCTION = (
     torch._C._has_torch_function_unary,
     torch._C._has_torch_function_variadic,
 )
+# What draws random numbers in each call, of functions and methods.
+RANDOM = [
+    getattr(owner, name)
+    for owner, names in (
+        (torch, "bernoulli multinomial normal poisson rand rand_like randint randint_like randn randn_like randperm"),
+        (torch.Tensor, "bernoulli multinomial"),
+    )
+    for name in names.split()
+]
 # What calls are made in, which is read anew; a plan gains nothing from such a call.
 OF_STATE = tuple(
     getattr(torch._C, name)
@@ -72,7 +85,7 @@ def _collect():
             function = getattr(owner, name, None)
             if name in others or _is_of_table(name, function):
                 found[id(function)] = function
-    for function in (*HAS_TORCH_FUNCTION, *OF_STATE, *ONLY_WITH):
+    for function in (*HAS_TORCH_FUNCTION, *OF_STATE, *ONLY_WITH, *RANDOM):
         found[id(function)] = function
     return found
 
@@ -225,6 +238,8 @@ def _is_of_numbers(value):
 def effect_of(function, arguments, names):
     """What a call that is not refused does besides: "" nothing, "random" draws random numbers, "statistics" writes to some
     arguments, which come with it."""
+    if any(function is one for one in RANDOM):
+        return "random", []
     wanted = ONLY_WITH.get(function, ())
     given = dict(decisive_arguments(function))
     for name, place in given.items():

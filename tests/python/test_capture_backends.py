@@ -226,10 +226,11 @@ def test_fullgraph():
     "text, advice",
     [
         ("if x.sum() > 0:\n    x = -x", "torch.where"),
-        ("a.add_(1)", "allow_in_graph"),
+        ("a.add_(1)", "add instead of add_"),
         ("a += 1", "y = y \\+ x"),
         ("cresset.graph_break()", "graph break out"),
-        ("x = x * x.sum().item()", "allow_in_graph"),
+        ("x = x * x.sum().item()", "the tensor itself"),
+        ("x = x * id(x)", "allow_in_graph"),
         ("try:\n    print(x)\nexcept Exception:\n    pass", "Print outside"),
     ],
 )

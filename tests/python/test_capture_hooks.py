@@ -333,3 +333,171 @@ def test_objects_that_are_called():
             Scale.__call__ = lambda self, x, more: x - more
 
     agree(f, rounds=10, plans=None, change=change)
+
+
+def test_iterations_over_tensors():
+    def first(a, b):
+        return a * 2 + b
+
+    def f(x, y):
+        a, b, *rest = x
+        kept = []
+        for row in y:
+            kept.append(first(row, a))
+        for i, row in enumerate(x):
+            b = b + row * i
+        return torch.stack(kept), b, len(rest), [r + 1 for r in list(y)]
+
+    agree(
+        f, ((X, torch.ones(2, 4)), {}), ((X, torch.ones(4, 4)), {}), ((X, torch.tensor(2.0)), {}), rounds=6, plans=None
+    )
+
+    def g(x):
+        total = 0
+        for row in x:
+            total = total + first(row.tanh(), row.exp()) * row
+        return total
+
+    compiled = cresset.compile(g)
+    cresset.reset()
+    for i in range(6):
+        grads = []
+        for function in (g, compiled):
+            x = (X + i).requires_grad_()
+            grads.append(torch.autograd.grad(function(x).sum(), x))
+        assert same(list(grads[0]), list(grads[1]))
+    assert len(plans_of(compiled)) == 1, cresset.explain(compiled)
+
+
+@pytest.mark.parametrize("draw", [
+    lambda x: torch.randn(3, 4), lambda x: torch.rand_like(x), lambda x: torch.randint(0, 5, (4,)), lambda x: torch.randperm(4),
+    lambda x: torch.bernoulli(torch.full_like(x, 0.5)), lambda x: torch.multinomial(x.softmax(1), 4), lambda x: torch.normal(x, 1.0),
+    lambda x: x.sigmoid().bernoulli(),
+])  # fmt: skip
+def test_random_numbers(draw):
+    def f(x, limit):
+        y = (x * 2).tanh().exp() + 1
+        z = draw(x) * y + draw(x)
+        if z.shape[0] > limit:
+            z = z * 2 + draw(x)
+        return (z.abs() + 1).log() * y
+
+    compiled = cresset.compile(f)
+    cresset.reset()
+    for limit in (2, 2, 2, 5, 2, 5, 5):
+        results = []
+        for function in (f, compiled):
+            torch.manual_seed(limit)
+            results.append([function(X, limit), torch.rand(2)])
+        assert same(*results)
+    assert len(plans_of(compiled)) >= 1, cresset.explain(compiled)
+
+
+def test_random_numbers_of_a_generator():
+    def f(x, generator):
+        return x * 2 + torch.randn(3, 4, generator=generator)
+
+    compiled = cresset.compile(f)
+    generators = [torch.Generator().manual_seed(1) for _ in range(2)]
+    for _ in range(4):
+        assert same(f(X, generators[0]), compiled(X, generators[1]))
+
+
+def test_functions_of_numbers_and_orders():
+    import math
+
+    def f(x, n, names):
+        y = x * math.sin(n) + math.tanh(n) + round(n * 1.5)
+        for name in sorted(names):
+            y = y * len(name) + sorted([3, 1, 2])[0]
+        for a in reversed([1, 2, n]):
+            y = y + a
+        return y.data * 2, math.isnan(n), callable(f), callable(n), callable(F), reversed
+
+    F = nn.Linear(2, 2)
+    calls = [((X, n, names), {}) for n in (1, 0.5, 2) for names in (["b", "aa"], ("c",))]
+    agree(f, *calls, plans=None)
+
+
+def test_data_of_tensors():
+    def f(x):
+        y = x * 2
+        y.data.add_(1)
+        z = y.tanh()
+        z.data.mul_(3)
+        return z, x.data.sum()
+
+    compiled = cresset.compile(f)
+    for i in range(5):
+        grads = []
+        for function in (f, compiled):
+            x = (X + i).requires_grad_()
+            z, total = function(x)
+            grads.append([z.detach(), total, *torch.autograd.grad(z.sum(), x)])
+        assert same(*grads)
+
+
+# ---- What fullgraph says
+
+
+def draws(x):
+    return torch.relu(x) + helper(x)
+
+
+def helper(x):
+    return x.sum().item()
+
+
+@pytest.mark.parametrize(("text", "options", "line", "says"), [
+    ("y = x * 2\n    print(y)\n    return y", {}, 3, "Print outside"),
+    ("y = x * 2\n    n = y.sum().item()\n    return y * n", {}, 3, "Compute with the tensor itself"),
+    ("y = x * 2\n    return y.numpy()", {}, 3, "allow_in_graph"),
+    ("y = x * 2\n    with torch.no_grad():\n        y = y + 1\n    return y", {"backend": lambda gm, _: gm.forward}, 3, "around the call"),
+    ("y = x * 2\n    y.add_(1)\n    return y", {"backend": lambda gm, _: gm.forward}, 3, "add instead of add_"),
+    ("if x.sum() > 0:\n        return x\n    return x * 2", {}, 2, "torch.where"),
+    ("if x.shape[0] > 1:\n        raise ValueError('three')\n    return x * 2", {}, 3, "raises is no graph"),
+    ("y = x * 2\n    y.sum().backward()\n    return y", {}, 3, "Call it outside"),
+])  # fmt: skip
+def test_what_to_write_instead(text, options, line, says):
+    names = {"torch": torch}
+    exec(compile(f"def f(x):\n    {text}\n", "<program>", "exec"), names)
+    compiled = cresset.compile(names["f"], fullgraph=True, **options)
+    with pytest.raises(RuntimeError, match=f"line {line} can't be in one graph") as error:
+        compiled(X)
+    assert says in str(error.value), str(error.value)
+
+
+def test_calls_that_lead_to_what_is_in_no_graph():
+    with pytest.raises(RuntimeError, match="can't be in one graph") as error:
+        cresset.compile(draws, fullgraph=True)(X)
+    lines = [line.strip() for line in str(error.value).splitlines()]
+    assert lines.index("return torch.relu(x) + helper(x)") < lines.index("return x.sum().item()")
+    assert " in draws" in str(error.value) and " in helper" in str(error.value)
+
+
+def test_functions_that_are_one_graph():
+    """What plans do is no reason to refuse a function."""
+    net = fresh()
+    net.first.register_forward_hook(lambda module, args, output: output * 2)
+    seen = {"n": 0}
+
+    def f(x):
+        seen["n"] += 1
+        with torch.no_grad():
+            y = net(x)
+        with torch.autocast("cpu", torch.bfloat16):
+            z = x @ x.T
+        try:
+            k = seen["none"]
+        except KeyError:
+            k = 2
+        return y * k, z, torch.randn(2), [row + seen["n"] for row in x]
+
+    compiled = cresset.compile(f, fullgraph=True)
+    for i in range(4):
+        torch.manual_seed(i)
+        result = compiled(X)
+        seen["n"] -= 1
+        torch.manual_seed(i)
+        assert same(f(X), result)
+    assert len(plans_of(compiled)) == 1

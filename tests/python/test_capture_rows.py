@@ -423,10 +423,8 @@ def test_what_the_operator_table_says_stands_there_alone(owner, names):
 def test_functions_by_the_operator_table():
     known = {n for n in dir(torch) if _rows.is_functional(getattr(torch, n))}
     assert {"logaddexp2", "sinc", "add", "sort", "where", "hypot"} <= known
-    # What draws numbers, writes, keeps state, asks for contents, or makes tensors of what is no tensor.
+    # What writes, keeps state, asks for contents, or makes tensors of what is no tensor.
     others = {
-        "bernoulli",
-        "rand",
         "dropout",
         "batch_norm",
         "instance_norm",
@@ -446,6 +444,9 @@ def test_functions_by_the_operator_table():
         "lstm_",
     }
     assert not others & known
+    assert all(
+        _rows.effect_of(f, [], ()) == ("random", []) for f in (torch.bernoulli, torch.rand, torch.Tensor.bernoulli)
+    )
     methods = {n for n in dir(torch.Tensor) if _rows.is_functional(getattr(torch.Tensor, n))}
     assert (
         not {"item", "tolist", "numpy", "set_", "requires_grad_", "retain_grad", "data_ptr", "backward", "add_"}
