@@ -943,6 +943,8 @@ class Calls:
         if callee.object is reversed:
             if not self.is_sequence(value):
                 raise NoRow("a reversed of other than a list or tuple")
+            if isinstance(value, Fresh):
+                self.register(value)  # from now on it does not change
             self.pending = Iterator(self.parts_of(value)[::-1], self.sources_of(value))
             return
 

@@ -2,9 +2,10 @@
 calls: results, printed output, exceptions with their lines, effects and identity are to agree, gradients up to the order in
 which they are added.
 
-    python tests/python/capture_programs.py 20000 [first seed] [graphs]
+    python tests/python/capture_programs.py 20000 [first seed] [graphs | rows]
 
-With `graphs` each program is also compiled with a backend that runs the graphs that it gets.
+With `graphs` each program is also compiled with a backend that runs the graphs that it gets; with `rows` so many programs run
+with no row of the recorder at all, without each row, and with each row alone (and those that every plan needs).
 """
 
 import collections
@@ -17,12 +18,15 @@ import random
 import re
 import sys
 import traceback
+import unittest.mock
 
 import torch
 import torch.nn.functional as F
 
 import cresset
 from cresset import _frames
+from cresset._recording import Recorder
+from cresset._recording_values import NoRow
 
 PRELUDE = """
 class Base:
@@ -722,10 +726,55 @@ def compare(seed, **options):
     return sum(plan.counts[0] for _, plan in _frames.plans_of(worlds[1].function.__code__, None))
 
 
+#: Rows of instructions without which there are no plans.
+NEEDED = (
+    "NOP RESUME PRECALL CACHE PUSH_NULL POP_TOP COPY SWAP KW_NAMES LOAD_CONST LOAD_FAST LOAD_FAST_LOAD_FAST STORE_FAST LOAD_GLOBAL "
+    "LOAD_ATTR LOAD_METHOD CALL CALL_KW BINARY_OP call_functional"
+).split()
+NO_ROWS = "call_of call_inline".split()  # what calls come to, whichever row they have
+
+
+def rows():
+    """The names of the recorder's rows: those of instructions, and those of what is called."""
+    names = {name for name in dir(Recorder) if name.isupper() or name.startswith("call_")}
+    return sorted(names - set(NO_ROWS) - {name for name in names if not callable(getattr(Recorder, name))})
+
+
+@contextlib.contextmanager
+def without(names):
+    """While it lasts, the recorder has no such rows."""
+
+    def no_row(self, *args, **kwargs):
+        raise NoRow("a row that is left out")
+
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            stack.enter_context(unittest.mock.patch.object(Recorder, name, no_row))
+        yield
+
+
+def compare_rows(seeds):
+    """Runs programs with no row, without each, and with each alone; {kind: how many plans ran}."""
+    ran = collections.Counter()
+    for seed in seeds:
+        with without(rows()):
+            ran["none"] += compare(seed)
+    for i, name in enumerate(rows()):
+        seed = seeds[i % len(seeds)]
+        with without([name]):
+            ran["without one"] += compare(seed)
+        with without(set(rows()) - {name, *NEEDED}):
+            ran["one alone"] += compare(seed)
+    return ran
+
+
 def main():
     count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
     with_graphs = sys.argv[3:] == ["graphs"]
     ran = 0
+    if sys.argv[3:] == ["rows"]:
+        print(f"{len(rows())} rows: the programs agree; plans ran: {dict(compare_rows(range(first, first + count)))}")
+        return
     for seed in range(first, first + count):
         ran += compare(seed)
         if with_graphs:
