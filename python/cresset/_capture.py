@@ -124,6 +124,8 @@ class Options:
 
 
 _ADVICE = {
+    "the truth of a tensor's item": "Compute both branches and choose by torch.where, or leave out fullgraph.",
+    "what a tensor's item": "Compute with the tensor itself, or take its number outside of the function, or leave out fullgraph.",
     "a tensor's item": "Compute with the tensor itself, or take its number outside of the function, or leave out fullgraph.",
     "a tensor's tolist": "Compute with the tensor itself, or leave out fullgraph.",
     "a tensor's numpy": "Compute with torch, or mark the function that uses NumPy by cresset.allow_in_graph, or leave out fullgraph.",

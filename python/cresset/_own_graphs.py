@@ -46,6 +46,8 @@ def is_wanted(node, values):
     result = values.get(node.register)
     if node.function is torch.Tensor.add_ and node.effect:
         return False  # a graph that writes to what it was given knows less of it
+    if node.function is torch.Tensor.item:
+        return False  # a number of the language that may be of several types
     if is_of_numbers(node.function) or node.function is torch.tensor or node.modes is not None:
         return False  # the language computes on where Python raises
     if result is None or type(result.object) not in _kinds_of_results(node):

@@ -99,6 +99,7 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         self.values = {}  # what was seen in registers
         self.owned = set()  # registers of tensors whose memory the plan has made, so that no other code can see a write
         self.read = set()  # registers of what is there when the plan begins
+        self.of_contents = set()  # registers of numbers and texts that tensors' contents decide
         self.new = set()  # registers of tensors that are no other object than what their call made
         self.undo = []  # functions that take back changes of containers that the plan makes, in order
         # (register of a dict, key, Value), or (of a list, None, Value): what the plan sets or appends at its end, in order.
@@ -148,6 +149,9 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         self.steps.append((kind, register, a, b, object, tuple(inputs)))
         if kind in READS:
             self.read.add(register)
+        elif self.of_contents and not self.of_contents.isdisjoint((a, *inputs)):
+            if not any(self.is_tensor(self.values.get(each)) for each in (a, *inputs)):
+                self.of_contents.add(register)
         return register
 
     def new_register(self):
@@ -264,9 +268,13 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         if value.fixed:
             return bool(object)
         if object is None or object is True or object is False:
+            if value.register in self.of_contents:
+                self.may_branch(object, "the truth of a tensor's item")
             self.check("CheckIs", self.register(value), object=object)
             value.fixed = True
         elif type(object) in (int, float, str):
+            if value.register in self.of_contents:
+                raise NoRow("what a tensor's item decides")
             self.check("CheckConst", self.register(value), object=object)
             value.fixed = True
         elif type(object) in (dict, list, tuple):
@@ -282,15 +290,21 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
     def truth_of(self, value):
         """The truth of a tensor, checked: a branch on it that goes both ways ends plans."""
         self.typed(value)
-        if value.object.numel() != 1 or value.object.is_meta or not self.options.may_branch_on_tensors:
+        if value.object.numel() != 1 or value.object.is_meta:
             raise NoRow("the truth of a Tensor")
         found = bool(value.object)
-        if self.options.varies(*self.here, found, self.frames[0].code):
-            raise NoRow("the truth of a Tensor, which varies")
+        self.may_branch(found, "the truth of a Tensor")
         register = self.emit("Call", self.register(self.constant(bool)), inputs=[self.register(value)])
         self.see(register, found)
         self.check("CheckIs", register, object=found)
         return found
+
+    def may_branch(self, found, what):
+        """Requires that the plan may rest on what the contents of a tensor decide."""
+        if not self.options.may_branch_on_tensors:
+            raise NoRow(what)
+        if self.options.varies(*self.here, found, self.frames[0].code):
+            raise NoRow(f"{what}, which varies")
 
     @staticmethod
     def is_always_true(object):

@@ -287,6 +287,8 @@ class Calls:
             self.writes(arguments[0] if arguments else NULL, f"a call of {callee.object.__name__} in place")
         for value in arguments:
             self.argument(value)
+        if callee.object is torch.Tensor.item and self.options.backend is not None:
+            raise NoRow("a tensor's item")
         inputs = [self.register(value) for value in arguments]
         if effect:
             self.save(effect, saved, callee.object.__name__)
@@ -294,6 +296,8 @@ class Calls:
         from_owned = not was_added(callee.object) and all(map(self.is_owned, arguments))
         owned = in_place or makes_memory(callee.object) or (from_owned and effect != "statistics")
         self.pending = self.compute("Call", self.register(callee), object=names or None, inputs=inputs, owned=owned)
+        if callee.object is torch.Tensor.item:
+            self.of_contents.add(self.pending)
         if in_place:
             self.written[self.pending] = inputs[0]
         elif makes_object(callee.object):

@@ -21,7 +21,7 @@ from . import _C
 # of Python's, those that choose among operators, and questions for the kind of a tensor or the state.
 FUNCTIONS = """atleast_1d atleast_2d is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled
  is_tensor tensor""".split()
-METHODS = """bfloat16 bool cpu dim double float half int is_complex is_floating_point long ndimension numel split unflatten""".split()
+METHODS = """bfloat16 bool cpu dim double float half int is_complex is_floating_point item long ndimension numel split unflatten""".split()
 F_FUNCTIONS = """adaptive_avg_pool2d binary_cross_entropy binary_cross_entropy_with_logits celu cross_entropy elu glu group_norm
  hardsigmoid hardswish hardtanh huber_loss kl_div l1_loss layer_norm leaky_relu log_softmax logsigmoid max_pool1d max_pool2d mish
  mse_loss nll_loss normalize pad relu relu6 rms_norm selu sigmoid silu smooth_l1_loss softmax softmin softsign tanh
@@ -215,6 +215,8 @@ def refused_arguments(function, arguments, names):
     for name in ("out", "generator"):
         if name in names or _parameters_of(function).get(name, (count,))[0] < count:
             return f"an argument {name}"
+    if function is torch.Tensor.item and (count != 1 or arguments[0].object.numel() != 1):
+        return "a tensor's item that is not its one"
     for name, place in decisive_arguments(function):
         value = argument_of(arguments, names, name, place)
         if value is not None and not getattr(value, "fixed", False):

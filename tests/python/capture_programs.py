@@ -22,11 +22,11 @@ import unittest.mock
 
 import torch
 import torch.nn.functional as F
+from cresset._recording import Recorder
+from cresset._recording_values import NoRow
 
 import cresset
 from cresset import _frames
-from cresset._recording import Recorder
-from cresset._recording_values import NoRow
 
 PRELUDE = """
 class Base:
@@ -245,6 +245,7 @@ class Generator:
                 lambda: f"len({r.choice(['thing.items', *self.tensors])})",
                 lambda: 'data["n"]',
                 lambda: "(n + cell)",
+                lambda: f"{r.choice(self.tensors)}.sum().item()",
                 lambda: f"{r.choice(['min', 'max'])}({r.choice(self.numbers)}, {r.choice(['1', '2.5', 'len(data)'])})",
                 lambda: f"{r.choice(['abs', 'int', 'float', 'math.floor'])}({r.choice(self.numbers)})",
             ]
@@ -298,6 +299,8 @@ class Generator:
                 lambda: f"decorated({inner()}, {r.choice(['', 'b=n', 'c=0.5, b=3'])})",
                 lambda: f"tally({inner()})",
                 lambda: f"layer.remember({inner()})",
+                lambda: f"torch.{r.choice(['randn(3)', 'rand(1, 3)', 'randperm(3)'])} * {inner()}",
+                lambda: f"sum(row * {self.number()} for row in {inner()}.reshape(-1, 3))",
                 lambda: f"Made({inner()}, {r.choice(['k=n', 'thing.k', '2'])}).value()",
                 lambda: f"Record({inner()}).{r.choice(['a', 'a.tanh()'])}",
                 lambda: f'{{"a": {inner()}, "b": {inner()}}}["{r.choice("ab")}"]',

@@ -229,7 +229,7 @@ def test_fullgraph():
         ("a.add_(1)", "add instead of add_"),
         ("a += 1", "y = y \\+ x"),
         ("cresset.graph_break()", "graph break out"),
-        ("x = x * x.sum().item()", "the tensor itself"),
+        ("x = x * x.sum().tolist()", "the tensor itself"),
         ("x = x * id(x)", "allow_in_graph"),
         ("try:\n    print(x)\nexcept Exception:\n    pass", "Print outside"),
     ],

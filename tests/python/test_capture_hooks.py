@@ -437,6 +437,43 @@ def test_data_of_tensors():
         assert same(*grads)
 
 
+def test_numbers_of_tensors():
+    def f(x, y):
+        n = y.sum().item()
+        k = y.long().max().item() + 1
+        z = (x * n + k).tanh() * x
+        if n > 3:
+            z = z.exp() * n
+        return z * 2 + n, f"{k}", [n, k], z[:k]
+
+    def g(x, y):
+        return (
+            sum(x * i for i in range(y.long().sum().item())),
+            str(y.sum().item()) == "3.0",
+            int(y[0].item()) in (1, 2),
+        )
+
+    calls = [((X, torch.tensor(y)), {}) for y in ([1.0, 2.0], [0.5, 0.25], [3.0, 4.0], [1, 2], [True, False])]
+    for program in (f, g):
+        agree(program, *calls, plans=None)
+        agree(program, *calls[:2], plans=None)
+    agree(lambda x, y: x.item() + y.item(), ((torch.tensor(2), torch.tensor([[1.5]])), {}), ((X, X), {}), plans=None)
+
+    def loss(x, y):
+        n = (x * y).sum().item()
+        return (x * n).tanh().exp() * y + n
+
+    compiled = cresset.compile(loss)
+    cresset.reset()
+    for i in range(5):
+        grads = []
+        for function in (loss, compiled):
+            x = (X + i).requires_grad_()
+            grads.append([function(x, X).detach(), *torch.autograd.grad(function(x, X).sum(), x)])
+        assert same(*grads)
+    assert len(plans_of(compiled)) == 1, cresset.explain(compiled)
+
+
 # ---- What fullgraph says
 
 
@@ -445,12 +482,13 @@ def draws(x):
 
 
 def helper(x):
-    return x.sum().item()
+    return x.sum().tolist()
 
 
 @pytest.mark.parametrize(("text", "options", "line", "says"), [
     ("y = x * 2\n    print(y)\n    return y", {}, 3, "Print outside"),
-    ("y = x * 2\n    n = y.sum().item()\n    return y * n", {}, 3, "Compute with the tensor itself"),
+    ("y = x * 2\n    n = y.sum().item()\n    return y * n", {"backend": lambda gm, _: gm.forward}, 3, "Compute with the tensor itself"),
+    ("y = x * 2\n    for i in range(int(y.sum().item())):\n        y = y + i\n    return y", {}, 3, "Compute with the tensor itself"),
     ("y = x * 2\n    return y.numpy()", {}, 3, "allow_in_graph"),
     ("y = x * 2\n    with torch.no_grad():\n        y = y + 1\n    return y", {"backend": lambda gm, _: gm.forward}, 3, "around the call"),
     ("y = x * 2\n    y.add_(1)\n    return y", {"backend": lambda gm, _: gm.forward}, 3, "add instead of add_"),
@@ -471,7 +509,7 @@ def test_calls_that_lead_to_what_is_in_no_graph():
     with pytest.raises(RuntimeError, match="can't be in one graph") as error:
         cresset.compile(draws, fullgraph=True)(X)
     lines = [line.strip() for line in str(error.value).splitlines()]
-    assert lines.index("return torch.relu(x) + helper(x)") < lines.index("return x.sum().item()")
+    assert lines.index("return torch.relu(x) + helper(x)") < lines.index("return x.sum().tolist()")
     assert " in draws" in str(error.value) and " in helper" in str(error.value)
 
 
