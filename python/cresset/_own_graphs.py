@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from . import _C, _frames, passes
-from ._rows import is_of_numbers
+from ._rows import EMPTY, is_of_numbers
 from ._segments import COMPARE, Ref, is_of_tensors, is_tensor, reads_of
 
 MIN_CALLS = 4  # of tensors; fewer take longer to call as a graph than to run
@@ -46,8 +46,8 @@ def is_wanted(node, values):
     result = values.get(node.register)
     if node.function is torch.Tensor.add_ and node.effect:
         return False  # a graph that writes to what it was given knows less of it
-    if node.function is torch.Tensor.item:
-        return False  # a number of the language that may be of several types
+    if node.function is torch.Tensor.item or any(node.function is one for one in EMPTY):
+        return False  # a number of the language that may be of several types; memory that is yet to be written
     if is_of_numbers(node.function) or node.function is torch.tensor or node.modes is not None:
         return False  # the language computes on where Python raises
     if result is None or type(result.object) not in _kinds_of_results(node):

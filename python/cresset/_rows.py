@@ -35,7 +35,12 @@ OF_NUMBERS = (
 ATTRIBUTES = {"data", "shape", "dtype", "device", "ndim", "layout", "T", "mT", "H", "mH", "is_cuda", "is_nested",
               "is_quantized", "is_sparse", "requires_grad", "is_leaf"}  # fmt: skip
 TORCH = os.path.join(os.path.dirname(torch.__file__), "")
-NEW_MEMORY = {"batch_norm"}  # that the operator table does not say it of, since they may write to other arguments
+NEW_MEMORY = {
+    "batch_norm",
+    "empty",
+    "empty_like",
+    "new_empty",
+}  # that the operator table does not say it of, since they may write to other arguments
 _EVALUATES = (("training", False), ("p", 0.0))
 # Functions that only compute if one of these arguments has the value; else they draw random numbers, or write statistics.
 ONLY_WITH = {
@@ -64,6 +69,11 @@ RANDOM = [
     )
     for name in names.split()
 ]
+# The same, into the memory of their first argument; and what makes such memory, with nothing in it yet.
+RANDOM_IN_PLACE = [
+    getattr(torch.Tensor, name) for name in ("bernoulli_", "exponential_", "normal_", "random_", "uniform_")
+]
+EMPTY = [torch.empty, torch.empty_like, torch.Tensor.new_empty]
 # What calls are made in, which is read anew; a plan gains nothing from such a call.
 OF_STATE = tuple(
     getattr(torch._C, name)
@@ -85,7 +95,7 @@ def _collect():
             function = getattr(owner, name, None)
             if name in others or _is_of_table(name, function):
                 found[id(function)] = function
-    for function in (*HAS_TORCH_FUNCTION, *OF_STATE, *ONLY_WITH, *RANDOM):
+    for function in (*HAS_TORCH_FUNCTION, *OF_STATE, *ONLY_WITH, *RANDOM, *EMPTY):
         found[id(function)] = function
     return found
 
@@ -99,6 +109,7 @@ def _collect_in_place():
                 function = getattr(owner, name, None)
                 if type(function) in (types.BuiltinFunctionType, types.MethodDescriptorType):
                     found[id(function)] = function
+    found.update((id(function), function) for function in RANDOM_IN_PLACE)
     return found
 
 
@@ -240,7 +251,7 @@ def _is_of_numbers(value):
 def effect_of(function, arguments, names):
     """What a call that is not refused does besides: "" nothing, "random" draws random numbers, "statistics" writes to some
     arguments, which come with it."""
-    if any(function is one for one in RANDOM):
+    if any(function is one for one in (*RANDOM, *RANDOM_IN_PLACE)):
         return "random", []
     wanted = ONLY_WITH.get(function, ())
     given = dict(decisive_arguments(function))

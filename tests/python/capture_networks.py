@@ -146,6 +146,38 @@ def transformers_t5():
     return T5EncoderModel(config), lambda n: (ids(n),)
 
 
+SMALL = {"vocab_size": 50, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+
+
+@network
+def transformers_llama_states():
+    """With all hidden states, which forward hooks collect."""
+    from transformers import LlamaConfig, LlamaModel
+
+    return LlamaModel(LlamaConfig(**SMALL, output_hidden_states=True)), lambda n: (ids(n),)
+
+
+@network
+def transformers_llama_causal():
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    return LlamaForCausalLM(LlamaConfig(**SMALL)), lambda n: (ids(n),)
+
+
+@network
+def transformers_mistral():
+    from transformers import MistralConfig, MistralModel
+
+    return MistralModel(MistralConfig(**SMALL, num_key_value_heads=2)), lambda n: (ids(n),)
+
+
+@network
+def transformers_qwen2():
+    from transformers import Qwen2Config, Qwen2Model
+
+    return Qwen2Model(Qwen2Config(**SMALL, num_key_value_heads=2)), lambda n: (ids(n),)
+
+
 class Gnn(nn.Module):
     def __init__(self, kind):
         super().__init__()

@@ -393,6 +393,52 @@ def test_random_numbers(draw):
     assert len(plans_of(compiled)) >= 1, cresset.explain(compiled)
 
 
+def drop_path(x, p):
+    """As timm has it."""
+    kept = 1 - p
+    drawn = x.new_empty((x.shape[0],) + (1,) * (x.ndim - 1)).bernoulli_(kept)
+    if kept > 0.0:
+        drawn.div_(kept)
+    return x * drawn
+
+
+@pytest.mark.parametrize("draw", [
+    lambda x: drop_path(x, 0.5), lambda x: torch.empty(3, 4).normal_(), lambda x: torch.empty_like(x).uniform_(-1, 1),
+    lambda x: (x * 2).random_(5), lambda x: x.clone().exponential_() + x,
+])  # fmt: skip
+def test_random_numbers_in_place(draw):
+    def f(x, limit):
+        y = (x * 2).tanh().exp() + 1
+        z = draw(y) * y + draw(x)
+        if z.shape[0] > limit:
+            z = z * 2 + draw(x)
+        return (z.abs() + 1).log() * y
+
+    compiled = cresset.compile(f)
+    cresset.reset()
+    for limit in (2, 2, 2, 5, 2, 5, 5):
+        results = []
+        for function in (f, compiled):
+            torch.manual_seed(limit)
+            x = X.clone().requires_grad_()
+            y = function(x, limit)
+            results.append([y.detach(), torch.rand(2), *torch.autograd.grad(y.sum(), x)])
+        assert same(*results)
+    assert len(plans_of(compiled)) >= 1, cresset.explain(compiled)
+
+
+def test_random_numbers_in_what_is_given():
+    def f(x):
+        return x.uniform_() * 2, x
+
+    results = []
+    for function in (f, cresset.compile(f)):
+        torch.manual_seed(3)
+        x = torch.zeros(3)
+        results.append([[part.clone() for part in function(x)] for _ in range(4)])
+    assert same(*results)
+
+
 def test_random_numbers_of_a_generator():
     def f(x, generator):
         return x * 2 + torch.randn(3, 4, generator=generator)

@@ -436,8 +436,7 @@ def test_functions_by_the_operator_table():
     others |= {
         "as_tensor",
         "from_numpy",
-        "empty",
-        "empty_like",
+        "empty_strided",
         "set_grad_enabled",
         "relu_",
         "resize_as_",
