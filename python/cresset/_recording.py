@@ -137,6 +137,7 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
             if value is NULL:  # a method that is called may be a function and its object, or nothing and a bound method
                 self.check("CheckNull", self.num_variables + place)
             self.frames[0].stack.append(value)
+        self.on_stack = {value.register for value in self.frames[0].stack if value is not NULL}
         self.checkpoint = None
 
     # ---- Steps

@@ -119,6 +119,8 @@ class Objects:
 
     def load_attribute(self, frame, name, as_method):
         owner = frame.stack.pop()
+        if type(owner) is Value and owner.register in self.on_stack and not as_method:
+            self.frees(owner)  # what is only on the stack would live until the plan ends
         if isinstance(owner, Keywords) and name in DICT_METHODS and as_method:
             self.push_method(frame, self.constant(DICT_METHODS[name]), owner)
             return

@@ -629,3 +629,22 @@ def test_limits_of_dtypes():
     assert [plan.graph_calls >= 4 for plan in cresset.explain(compiled).plans if plan.applied] == [True, True]
     x = torch.randint(9, (2, 3))
     assert same(f(x, mask), compiled(x, mask))
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_views_of_what_requires_a_gradient(mode):
+    """Without gradients, too, they say that they require one, and matmul computes by another function then."""
+    from torch.nn.functional import linear
+
+    weight, bias = torch.nn.Parameter(torch.randn(48, 16)), torch.nn.Parameter(torch.randn(48))
+
+    def f(x):
+        y = linear(x.transpose(1, 0), weight[:16], bias[:16])
+        z = linear(x.transpose(1, 0), weight.split([16, 32])[1], bias[16:])
+        return y * 2, z + y.sum(), x.transpose(1, 0) @ weight[16:32].t()
+
+    compiled = cresset.compile(f)
+    with mode():
+        for i in range(6):
+            x = torch.randn(2, 3, 16)
+            assert same(f(x), compiled(x)), i

@@ -3,6 +3,7 @@
 #include <ATen/TensorUtils.h>
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/util/DimVector.h>
 
 #include <limits>
@@ -18,8 +19,12 @@ namespace {
 using Arguments = std::span<const c10::IValue* const>;
 
 bool isUsual(const at::Tensor& tensor) {
-  return tensor.defined() && hasPlainMemory(tensor) && !isRecorded(tensor) && !carriesTangent(tensor) &&
-         callsReachKernels();
+  if (!tensor.defined()) return false;
+  // Without gradients, too, views of what requires one say that they do: matmul asks, and computes by other functions
+  // then.
+  const bool asks = isAboveAutograd() || c10::InferenceMode::is_enabled();
+  const bool requires_grad = asks && tensor.unsafeGetTensorImpl()->autograd_meta() != nullptr && tensor.requires_grad();
+  return hasPlainMemory(tensor) && !requires_grad && !carriesTangent(tensor) && callsReachKernels();
 }
 
 /// Sizes and strides of a tensor in the memory of another.
