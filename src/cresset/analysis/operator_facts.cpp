@@ -94,6 +94,59 @@ bool OperatorFacts::needsNoGrad(const Node* node) const {
   return true;
 }
 
+namespace {
+
+/// Whether the node puts a value into the list that is its first input, and does nothing else with it; which input.
+std::optional<size_t> placeOfAdded(const Node* node) {
+  if (!node->outputs().empty() && node->output(0)->hasUses()) return std::nullopt;
+  if (node->kind() == aten::append) return 1;
+  return entryUse(*node) == EntryUse::Sets ? std::optional<size_t>(2) : std::nullopt;
+}
+
+/// Whether the node only looks at a list, or at what is in it.
+bool looksAtList(const Node* node) {
+  if (node->kind() == prim::ListUnpack || node->kind() == aten::len) return true;
+  if (isStructural(node->kind())) return false;
+  const Operator* op = operatorOf(*node);
+  return op && ((op->isOfDispatcher() && op->isPure()) || entryUse(*node) == EntryUse::Reads);
+}
+
+/// Whether `first` has run for the last time when `then` runs, of what is done with a value that `maker` makes.
+bool isOverBefore(const Node* first, const Node* then, const Node* maker) {
+  if (!first->isBefore(then)) return false;
+  for (const Node* owner = then->owningBlock()->owningNode(); owner; owner = owner->owningBlock()->owningNode()) {
+    if (owner->kind() == prim::Loop && first->isInside(owner) && !maker->isInside(owner)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+/// What holds of each element of a list that the graph makes and fills, where a node reads it: nothing but what puts
+/// elements into it and what looks at it has the list, and it was filled before.
+Fact OperatorFacts::factOfFilledList(const Value* list, const Node* reader) const {
+  const Node* maker = list->node();
+  if (maker->kind() != prim::ListConstruct) return {};
+  std::optional<Fact> common;
+  const auto add = [&](const Value* element) {
+    Fact fact = isTensor(element) ? values_.tensorFact(element) : Fact();
+    fact.forgetLayout();
+    for (Fact& dimension : fact.elements) dimension = Fact::integer(Size());  // by variables of the loop's body
+    common = common ? Fact::common(*common, fact) : fact;
+  };
+  for (const Value* element : maker->inputs()) add(element);
+  for (const Use& use : list->uses()) {
+    const auto place = use.offset == 0 ? placeOfAdded(use.user) : std::nullopt;
+    if (!place) {
+      if (!looksAtList(use.user)) return {};
+      continue;
+    }
+    if (!isOverBefore(use.user, reader, maker)) return {};
+    add(use.user->input(*place));
+  }
+  return common && common->isTensor() ? Fact::listOf(std::move(*common)) : Fact();
+}
+
 Fact OperatorFacts::factOf(const Value* value) const {
   if (isTensor(value)) return values_.tensorFact(value);
   if (const auto constant = toIValue(value)) return Fact::of(*constant);
@@ -152,8 +205,12 @@ std::vector<Fact> OperatorFacts::resultsOf(Node* node, const Operator& op) const
   if (!rule && !op.isInPlaceReuse()) return {};
   std::vector<Fact> arguments;
   arguments.reserve(node->inputs().size());
-  for (const Value* input : node->inputs()) arguments.push_back(factOf(input));
-  if (!isPlainAt(node) && !applyAutocast(node, op, arguments)) return {};
+  const bool plain = isPlainAt(node);
+  for (const Value* input : node->inputs()) {
+    const bool is_filled = plain && input->type()->kind() == TypeKind::ListType && values_.memory().hasWriters(input);
+    arguments.push_back(is_filled ? factOfFilledList(input, node) : factOf(input));
+  }
+  if (!plain && !applyAutocast(node, op, arguments)) return {};
   std::vector<Fact> results;
   if (rule) {
     results = rule->evaluate(op, arguments);

@@ -27,6 +27,7 @@ class OperatorFacts {
  private:
   void lookForState(Graph& graph, Block* block);
   Fact factOfList(Node* maker) const;
+  Fact factOfFilledList(const Value* list, const Node* reader) const;
   bool needsNoGrad(const Node* node) const;
   bool isPlainAt(const Node* node) const;
   bool applyAutocast(Node* node, const Operator& op, std::vector<Fact>& arguments) const;
