@@ -34,34 +34,47 @@ def product(sizes: List[int]) -> int:
     result *= n
   return result
 
-# tensordot: what is summed over comes last in the first factor, first in the second. Of two sizes one may be 1.
-def kept_dims(dims: List[int], rank: int) -> List[int]:
-  result: List[int] = []
-  for k in range(rank):
-    if not (k in dims or k - rank in dims):
-      result.append(k)
-  return result
+# tensordot at known dimensions: what is summed over comes last in the first factor, first in the second; of two sizes
+# one may be 1. Dimensions are letters, as of einsum, since texts are computed once and lists in each call.
+def letter_of(dim: int, rank: int) -> str:
+  return "abcdefghijklmnopqrstuvwxyz"[dim + rank if dim < 0 else dim]
 
-def sizes_at(x: Tensor, dims: List[int]) -> List[int]:
-  result: List[int] = []
-  for k in dims:
-    result.append(x.size(k))
-  return result
+def letters_of_dims(dims: List[int], rank: int) -> str:
+  letters = ""
+  for i in range(len(dims)):
+    letters += letter_of(dims[i], rank)
+  return letters
 
 def with_common_sizes(x: Tensor, other: Tensor, dims: List[int], dims_other: List[int]) -> Tensor:
-  none: List[int] = []
-  sizes = sizes_at(x, kept_dims(none, x.dim()))
-  for i in range(len(dims)):
-    sizes[dims[i]] = torch.ops.cresset.common_size(x.size(dims[i]), other.size(dims_other[i]), dims[i], dims_other[i])
+  summed = letters_of_dims(dims, x.dim())
+  sizes: List[int] = []
+  for k in range(x.dim()):
+    place = summed.find(letter_of(k, x.dim()))
+    sizes.append(x.size(k) if place < 0 else torch.ops.cresset.common_size(x.size(k), other.size(dims_other[place]), dims[place], dims_other[place]))
   return torch._grad_sum_to_size(x, sizes)
 
 def contracted(a: Tensor, b: Tensor, dims_a: List[int], dims_b: List[int]) -> Tensor:
   x, y = with_common_sizes(a, b, dims_a, dims_b), with_common_sizes(b, a, dims_b, dims_a)
-  kept_a, kept_b = kept_dims(dims_a, a.dim()), kept_dims(dims_b, b.dim())
-  sizes_a, sizes_b, summed = sizes_at(a, kept_a), sizes_at(b, kept_b), product(sizes_at(x, dims_a))
-  left = x.permute(kept_a + dims_a).reshape([product(sizes_a), summed])
-  right = y.permute(dims_b + kept_b).reshape([summed, product(sizes_b)])
-  return torch.mm(left, right).reshape(sizes_a + sizes_b)
+  of_a, of_b = letters_of_dims(dims_a, a.dim()), letters_of_dims(dims_b, b.dim())
+  order_a: List[int] = []
+  order_b: List[int] = []
+  sizes: List[int] = []
+  rows, summed, columns = 1, 1, 1
+  for k in range(a.dim()):
+    if of_a.find(letter_of(k, a.dim())) < 0:
+      order_a.append(k)
+      sizes.append(a.size(k))
+      rows *= a.size(k)
+  for i in range(len(dims_a)):
+    order_a.append(dims_a[i])
+    order_b.append(dims_b[i])
+    summed *= x.size(dims_a[i])
+  for k in range(b.dim()):
+    if of_b.find(letter_of(k, b.dim())) < 0:
+      order_b.append(k)
+      sizes.append(b.size(k))
+      columns *= b.size(k)
+  return torch.mm(x.permute(order_a).reshape([rows, summed]), y.permute(order_b).reshape([summed, columns])).reshape(sizes)
 
 def batched(x: Tensor, batch: List[int]) -> Tensor:
   return x.expand(batch + x.size()[-2:]).reshape([product(batch), x.size(-2), x.size(-1)])
