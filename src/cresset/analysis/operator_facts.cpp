@@ -84,7 +84,12 @@ bool OperatorFacts::needsNoGrad(const Node* node) const {
     }
     if (isNoneConstant(input) || !mayHoldTensors(*input->type())) continue;
     const Node* maker = input->node();
-    if (maker->kind() != prim::ListConstruct || values_.memory().hasWriters(input)) return false;
+    if (maker->kind() != prim::ListConstruct) return false;
+    if (values_.memory().hasWriters(input)) {
+      const Fact filled = factOfFilledList(input, node);
+      if (filled.elements.empty() || filled.elements[0].requires_grad != std::optional(false)) return false;
+      continue;
+    }
     for (const Value* element : maker->inputs()) {
       if (isTensor(element) ? values_.get(element).requires_grad != std::optional(false)
                             : mayHoldTensors(*element->type()))
@@ -95,6 +100,10 @@ bool OperatorFacts::needsNoGrad(const Node* node) const {
 }
 
 namespace {
+
+/// Each reader of a filled list looks at all of the list's uses: of longer lists nothing is said, so that cost stays
+/// linear.
+constexpr size_t kMostUsesOfFilledList = 256;
 
 /// Whether the node puts a value into the list that is its first input, and does nothing else with it; which input.
 std::optional<size_t> placeOfAdded(const Node* node) {
@@ -126,7 +135,7 @@ bool isOverBefore(const Node* first, const Node* then, const Node* maker) {
 /// elements into it and what looks at it has the list, and it was filled before.
 Fact OperatorFacts::factOfFilledList(const Value* list, const Node* reader) const {
   const Node* maker = list->node();
-  if (maker->kind() != prim::ListConstruct) return {};
+  if (maker->kind() != prim::ListConstruct || list->uses().size() > kMostUsesOfFilledList) return {};
   std::optional<Fact> common;
   const auto add = [&](const Value* element) {
     Fact fact = isTensor(element) ? values_.tensorFact(element) : Fact();

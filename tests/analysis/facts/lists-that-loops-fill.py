@@ -37,21 +37,21 @@ def f(x, n: int, c: bool):
 %x: Float(%x.size(0), %x.size(1)) on cpu, requires no gradient
   %8: Float(%8.size(0), %x.size(1)) on cpu, strides (%x.stride(0), %x.stride(1)), requires no gradient
   %10: Float(%8.size(0), %x.size(1)) on cpu, dense, new, requires no gradient
-%b: Float(%b.size(0), %b.size(1)) on cpu, new
+%b: Float(%b.size(0), %b.size(1)) on cpu, new, requires no gradient
   %e.1: ? of unknown rank
   %e.2: ? of unknown rank, new
   %24: Double(%x.size(0), %x.size(1)) on cpu, requires no gradient
 %e: ? of unknown rank
-%g: ?(%g.size(0), %g.size(1)) on cpu, new
+%g: ?(%g.size(0), %g.size(1)) on cpu, new, requires no gradient
     %34: Float(%x.size(0), %x.size(1)) on cpu, dense, new, requires no gradient
   %38: Float() on cpu, contiguous, new, requires no gradient
 %o.1: Float(1) on cpu, contiguous, new, requires no gradient
-  %o.2: Float(1) on cpu, contiguous
-  %63: Float(%63.size(0), %63.size(1)) on cpu, new
-  %65: Float() on cpu, contiguous, new
-  %o.3: Float(1) on cpu, contiguous, new
-%o: Float(1) on cpu, contiguous
-%70: Float(%70.size(0), %70.size(1), %70.size(2)) on cpu, new
-%72: Float of unknown rank on cpu, new
+  %o.2: Float(1) on cpu, contiguous, requires no gradient
+  %63: Float(%63.size(0), %63.size(1)) on cpu, new, requires no gradient
+  %65: Float() on cpu, contiguous, new, requires no gradient
+  %o.3: Float(1) on cpu, contiguous, new, requires no gradient
+%o: Float(1) on cpu, contiguous, requires no gradient
+%70: Float(%70.size(0), %70.size(1), %70.size(2)) on cpu, new, requires no gradient
+%72: Float of unknown rank on cpu, new, requires no gradient
 %74: ? of unknown rank, new
-known of 20 tensors: dtype 15, rank 15, device 16, requires_grad 7, contiguity 8, strides 5, new 13
+known of 20 tensors: dtype 15, rank 15, device 16, requires_grad 16, contiguity 8, strides 5, new 13
