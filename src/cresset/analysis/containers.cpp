@@ -48,6 +48,13 @@ bool readsEntry(const Node* node) {
   return entryUse(*node) == EntryUse::Reads;
 }
 
+bool onlyReadsElements(const Node& node) {
+  if (node.kind() == prim::ListUnpack || node.kind() == aten::len) return true;
+  if (isStructural(node.kind())) return false;
+  const Operator* op = operatorOf(node);
+  return op && (op->isPure() || entryUse(node) == EntryUse::Reads);
+}
+
 namespace {
 
 bool mayChangeEntriesIn(const Block* block) {

@@ -31,6 +31,10 @@ EntryUse entryUse(const Node& node);
 /// `d[key]` of a dict, or `l[index]` of a list.
 bool readsEntry(const Node* node);
 
+/// Whether the node, which has a list as its first input or among others, only reads what is in it: the list goes
+/// nowhere from there.
+bool onlyReadsElements(const Node& node);
+
 /// Whether the node may change which values some list or dict holds: in-place operators on tensors do not.
 bool mayChangeEntries(const Node* node);
 

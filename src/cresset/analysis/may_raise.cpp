@@ -118,10 +118,11 @@ bool mayRaise(const Node& node, Raises raises) {
   switch (raises) {
     case Raises::Never:
       return false;
-    case Raises::OfTensors:
-      return std::any_of(node.inputs().begin(), node.inputs().end(), [](const Value* input) {
-        return input->type()->kind() == c10::TypeKind::TensorType;
-      });
+    case Raises::OfTensorKeys:
+      for (size_t i = 0; i < node.inputs().size(); i += 2) {
+        if (node.input(i)->type()->kind() == c10::TypeKind::TensorType) return true;
+      }
+      return false;
     case Raises::InBodies:
       for (const Block* block : Bodies(node)) {
         const auto nodes = block->nodes();

@@ -112,14 +112,6 @@ std::optional<size_t> placeOfAdded(const Node* node) {
   return entryUse(*node) == EntryUse::Sets ? std::optional<size_t>(2) : std::nullopt;
 }
 
-/// Whether the node only looks at a list, or at what is in it.
-bool looksAtList(const Node* node) {
-  if (node->kind() == prim::ListUnpack || node->kind() == aten::len) return true;
-  if (isStructural(node->kind())) return false;
-  const Operator* op = operatorOf(*node);
-  return op && ((op->isOfDispatcher() && op->isPure()) || entryUse(*node) == EntryUse::Reads);
-}
-
 /// Whether `first` has run for the last time when `then` runs, of what is done with a value that `maker` makes.
 bool isOverBefore(const Node* first, const Node* then, const Node* maker) {
   if (!first->isBefore(then)) return false;
@@ -147,7 +139,7 @@ Fact OperatorFacts::factOfFilledList(const Value* list, const Node* reader) cons
   for (const Use& use : list->uses()) {
     const auto place = use.offset == 0 ? placeOfAdded(use.user) : std::nullopt;
     if (!place) {
-      if (!looksAtList(use.user)) return {};
+      if (!onlyReadsElements(*use.user)) return {};
       continue;
     }
     if (!isOverBefore(use.user, reader, maker)) return {};

@@ -139,9 +139,8 @@ RegionPart RegionParts::classify(Node* node) {
     const bool returns_known = std::all_of(outputs.begin(), outputs.end(), [](const Value* output) {
       return isTensorValue(output) ? !mayRequireGrad(output->type()) : isNumberLike(*output->type());
     });
-    const bool is_view = op->isOfDispatcher() && op->isDeterministic();  // made again after the region if it leaves
-    return (op->isPure() || isRandom(*op) || is_view) && takes_known && returns_known ? RegionPart::Inert
-                                                                                      : RegionPart::Outside;
+    // What may be an argument, or a view of one, is made again after the region if it leaves.
+    return takes_known && returns_known ? RegionPart::Inert : RegionPart::Outside;
   }
   if (!hasDerivative(*op) || !rulesHold(*op, *node)) return RegionPart::Outside;
   for (size_t i = 0; i < inputs.size(); ++i) {

@@ -18,7 +18,11 @@ bool mayGiveViews(const Operator& op) {
 
 bool returnsViews(const Node* node) {
   const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-  return (op && mayGiveViews(*op)) || node->kind() == prim::ListUnpack || isTensorListConstruct(node);
+  const auto outputs = node->outputs();
+  const bool returns_numbers =
+      std::all_of(outputs.begin(), outputs.end(), [](const Value* output) { return !mayHoldTensors(*output->type()); });
+  return (op && mayGiveViews(*op) && !returns_numbers) || node->kind() == prim::ListUnpack ||
+         isTensorListConstruct(node);
 }
 
 /// A list of parts, which the next node unpacks.

@@ -170,8 +170,27 @@ std::vector<std::shared_ptr<BailOutSite>> armGuards(
   return sites;
 }
 
+/// What is read of the list is known; whoever holds it holds the list itself.
+static void tellElements(Value* list, const std::vector<int64_t>& elements) {
+  Graph& graph = list->node()->graph();
+  std::vector<Use> reads;
+  for (const Use& use : list->uses()) {
+    if (onlyReadsElements(*use.user)) reads.push_back(use);
+  }
+  if (reads.empty()) return;
+  std::vector<Value*> constants;
+  for (const int64_t element : elements) constants.push_back(graph.insertConstant(element));
+  Node* made = graph.insertNode(graph.create(prim::ListConstruct, constants));
+  made->output()->setType(list->type());
+  for (const Use& use : reads) use.user->replaceInput(use.offset, made->output());
+}
+
 Value* tellKind(Value* value, const ValueKind& kind, const c10::TypePtr& type) {
   Graph& graph = value->node()->graph();
+  if (kind.kind == ValueKind::Kind::Integers) {
+    tellElements(value, kind.integersOfNumber());
+    return nullptr;
+  }
   if (const auto constant = kind.constant()) {
     if (value->hasUses()) value->replaceAllUsesWith(graph.insertConstant(*constant, value->type()));
     return nullptr;

@@ -72,6 +72,14 @@ class AttributeLifter {
         name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
   }
 
+  /// Whether what is in the list is the same throughout a call, and read by it.
+  bool isKnownList(Value& list) {
+    if (guardFor(*list.type(), false, /*of_attribute=*/true) != Guard::Integers || memory_->hasWriters(&list))
+      return false;
+    const auto uses = list.uses();
+    return std::any_of(uses.begin(), uses.end(), [](const Use& use) { return onlyReadsElements(*use.user); });
+  }
+
   void visit(Block* block) {
     for (Node* node : block->nodes()) {
       if (node->kind() == prim::GetAttr) visitRead(node);
@@ -91,7 +99,8 @@ class AttributeLifter {
     if (path.type->kind() == c10::TypeKind::ClassType) {
       objects_[node->output()] = std::move(path);
     } else if (
-        isScalarType(*path.type) || (isSpecialized(*path.type) && path.type->kind() != c10::TypeKind::TupleType)) {
+        isScalarType(*path.type) || isKnownList(*node->output()) ||
+        (isSpecialized(*path.type) && path.type->kind() != c10::TypeKind::TupleType)) {
       auto& reads = found_[{path.argument, path.slots}];
       reads.path = std::move(path);
       reads.values.push_back(node->output());

@@ -7,7 +7,8 @@
 //
 //   arguments             tensors, bools, what may be None; of functions that ask for it, the layout of tensors
 //   attributes of `self`  those that the function reads and nothing in it writes, as inputs after the others; strings
-//                         among them, too, by their text, and integers, as long as calls bring few of them
+//                         among them, too, by their text, and integers and lists of them that nothing
+//                         writes to, as long as calls bring few
 //   entries               tensors in dicts and lists that are arguments, at constant keys, likewise; None if absent
 //   all else              nothing
 //

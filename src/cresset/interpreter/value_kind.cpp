@@ -2,8 +2,12 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/jit_type.h>
+#include <c10/util/hash.h>
 
+#include <algorithm>
 #include <deque>
+#include <functional>
+#include <iterator>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -12,45 +16,108 @@ namespace cresset {
 
 namespace {
 
-/// Numbers of texts, for the life of the process.
-struct Texts {
-  static constexpr size_t kMaxTexts = 4096, kMaxLength = 64;
-  std::shared_mutex mutex;
-  std::unordered_map<std::string, uint32_t> numbers;
-  std::deque<std::string> texts;  // by number
+/// Numbers of values that programs choose by, for the life of the process.
+template <typename T, typename Hash, typename Equal>
+class Numbered {
+ public:
+  /// The same number for equal values; nothing if there are thousands of others.
+  template <typename Given>
+  std::optional<uint32_t> numberOf(const Given& value) {
+    {
+      const std::shared_lock lock(mutex_);
+      if (const auto found = numbers_.find(value); found != numbers_.end()) return found->second;
+    }
+    const std::unique_lock lock(mutex_);
+    if (const auto found = numbers_.find(value); found != numbers_.end()) return found->second;
+    if (values_.size() >= kMost) return std::nullopt;
+    values_.emplace_back(value.begin(), value.end());
+    return numbers_.emplace(values_.back(), static_cast<uint32_t>(values_.size() - 1)).first->second;
+  }
 
-  static Texts& get() {
-    static auto* texts = new Texts;
-    return *texts;
+  const T& valueOf(uint32_t number) {
+    const std::shared_lock lock(mutex_);
+    return values_.at(number);
+  }
+
+ private:
+  static constexpr size_t kMost = 4096;
+  std::shared_mutex mutex_;
+  std::unordered_map<T, uint32_t, Hash, Equal> numbers_;
+  std::deque<T> values_;  // by number
+};
+
+constexpr size_t kMaxTextLength = 64, kMaxIntegers = 32;
+
+auto& texts() {
+  static auto* texts = new Numbered<std::string, std::hash<std::string>, std::equal_to<>>;
+  return *texts;
+}
+
+/// The integers of a list, to look for them without copying it.
+struct ListedIntegers {
+  c10::ArrayRef<c10::IValue> list;
+  struct Iterator {
+    using iterator_category = std::input_iterator_tag;
+    using value_type = int64_t;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const int64_t*;
+    using reference = int64_t;
+    const c10::IValue* at;
+    int64_t operator*() const { return at->toInt(); }
+    Iterator& operator++() {
+      ++at;
+      return *this;
+    }
+    bool operator==(const Iterator& other) const { return at == other.at; }
+    bool operator!=(const Iterator& other) const { return at != other.at; }
+  };
+  Iterator begin() const { return {list.begin()}; }
+  Iterator end() const { return {list.end()}; }
+};
+
+struct IntegersHash {
+  using is_transparent = void;
+  template <typename List>
+  size_t operator()(const List& list) const {
+    size_t hash = 0;
+    for (const int64_t element : list) hash = c10::hash_combine(hash, static_cast<size_t>(element));
+    return hash;
   }
 };
+
+struct IntegersEqual {
+  using is_transparent = void;
+  template <typename A, typename B>
+  bool operator()(const A& a, const B& b) const {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+};
+
+auto& integerLists() {
+  static auto* lists = new Numbered<std::vector<int64_t>, IntegersHash, IntegersEqual>;
+  return *lists;
+}
 
 }  // namespace
 
 ValueKind ValueKind::ofText(const std::string& text) {
-  ValueKind kind;
-  if (text.size() > Texts::kMaxLength) return kind;
-  Texts& all = Texts::get();
-  const auto known = [&](const auto& found) {
-    kind.kind = Kind::Text;
-    kind.text = found->second;
-    return kind;
-  };
-  {
-    const std::shared_lock lock(all.mutex);
-    if (const auto found = all.numbers.find(text); found != all.numbers.end()) return known(found);
-  }
-  const std::unique_lock lock(all.mutex);
-  if (const auto found = all.numbers.find(text); found != all.numbers.end()) return known(found);
-  if (all.texts.size() >= Texts::kMaxTexts) return kind;
-  all.texts.push_back(text);
-  return known(all.numbers.emplace(text, static_cast<uint32_t>(all.texts.size() - 1)).first);
+  if (text.size() > kMaxTextLength) return {};
+  const auto number = texts().numberOf(text);
+  return number ? ValueKind{.kind = Kind::Text, .text = *number} : ValueKind();
 }
 
 const std::string& ValueKind::textOfNumber() const {
-  Texts& all = Texts::get();
-  const std::shared_lock lock(all.mutex);
-  return all.texts.at(text);
+  return texts().valueOf(text);
+}
+
+ValueKind ValueKind::ofIntegers(c10::ArrayRef<c10::IValue> list) {
+  if (list.size() > kMaxIntegers) return {};
+  const auto number = integerLists().numberOf(ListedIntegers{list});
+  return number ? ValueKind{.kind = Kind::Integers, .text = *number} : ValueKind();
+}
+
+const std::vector<int64_t>& ValueKind::integersOfNumber() const {
+  return integerLists().valueOf(text);
 }
 
 ValueKind ValueKind::ofInteger(int64_t value) {
@@ -98,6 +165,12 @@ std::string textOfTensor(const ValueKind& kind) {
   if (kind.layout == Layout::ChannelsLast) text += ", channels last";
   if (kind.layout == Layout::Strided) text += ", not contiguous";
   return text;
+}
+
+std::string textOfIntegers(const std::vector<int64_t>& integers) {
+  std::string text;
+  for (const int64_t element : integers) text += (text.empty() ? "" : ", ") + std::to_string(element);
+  return "[" + text + "]";
 }
 
 constexpr uint64_t wordOf(ValueKind::Kind kind) {

@@ -35,9 +35,9 @@ enum class Memory : uint8_t {
 /// Whether the program may leave at a node, by an exception or to a deoptimization target.
 enum class Raises : uint8_t {
   Never,
-  OfTensors,  // if an input is a tensor: it can't be hashed
-  InBodies,   // as the nodes of its blocks or subgraph do
-  Always,     // for some inputs
+  OfTensorKeys,  // if the first input of a pair is a tensor: it can't be hashed
+  InBodies,      // as the nodes of its blocks or subgraph do
+  Always,        // for some inputs
 };
 
 struct Structure {

@@ -2,13 +2,15 @@
 // way to the block that runs, loops that run no iteration vanish.
 //
 // Only values that can't change are folded (numbers, bools, strings, devices, None, tuples of them), by operators that
-// neither read nor write anything but their arguments. A computation that raises stays, since it raises where and when
-// it is reached. Results that a short program could make huge (strings, mostly) are left alone.
+// neither read nor write anything but their arguments. Lists of them are arguments where all that has them reads them. A
+// computation that raises stays, since it raises where and when it is reached. Results that a short program could make
+// huge (strings, mostly) are left alone.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
 
+#include "cresset/analysis/containers.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
@@ -18,6 +20,7 @@ namespace cresset {
 namespace {
 
 constexpr int64_t kMaxLength = 4096;  // of strings, and of numbers that may be lengths of strings
+constexpr size_t kMaxElements = 64;   // of lists
 
 bool isImmutable(const c10::IValue& value) {
   if (value.isTuple()) {
@@ -28,6 +31,13 @@ bool isImmutable(const c10::IValue& value) {
          value.isComplexDouble() || value.isDevice();
 }
 
+/// Whether operators may be computed with the value: one that can't change, or a list of such.
+bool isFoldable(const c10::IValue& value) {
+  if (!value.isList()) return isImmutable(value);
+  const auto elements = value.toListRef();
+  return std::all_of(elements.begin(), elements.end(), isImmutable);
+}
+
 bool isShort(const c10::IValue& value, bool may_be_length) {
   if (value.isString()) return static_cast<int64_t>(value.toStringRef().size()) <= kMaxLength;
   return !may_be_length || !value.isInt() || (value.toInt() <= kMaxLength && value.toInt() >= -kMaxLength);
@@ -36,6 +46,15 @@ bool isShort(const c10::IValue& value, bool may_be_length) {
 /// Whether a value may be a format of more than fields: "{:>1000000000}", "%1000000000d".
 bool mayHaveWidth(const c10::IValue& value) {
   return value.isString() && value.toStringRef().find_first_of(":%") != std::string::npos;
+}
+
+/// A constant, or a list of constants that nothing can write to.
+std::optional<c10::IValue> constantArgument(const Value* value) {
+  if (value->node()->kind() != prim::ListConstruct) return toIValue(value);
+  const auto uses = value->uses();
+  const bool is_only_read =
+      std::all_of(uses.begin(), uses.end(), [](const Use& use) { return onlyReadsElements(*use.user); });
+  return is_only_read && value->node()->inputs().size() <= kMaxElements ? knownValue(*value) : std::nullopt;
 }
 
 class Propagator {
@@ -93,15 +112,15 @@ class Propagator {
       if (!isImmutableType(*output->type())) return;
     }
     for (const Value* input : node->inputs()) {
-      if (!isConstant(input)) return;
+      if (!isConstant(input) && input->node()->kind() != prim::ListConstruct) return;
     }
     const Operator* op = operatorOf(*node);
     if (!op || !op->kernel() || !op->isPure() || op->schema().is_varret()) return;
     const bool returns_string = node->output(0)->type()->kind() == c10::TypeKind::StringType;
     Stack stack;
     for (const Value* input : node->inputs()) {
-      auto value = toIValue(input);
-      if (!value || !isImmutable(*value) || !isShort(*value, returns_string)) return;
+      auto value = constantArgument(input);
+      if (!value || !isFoldable(*value) || !isShort(*value, returns_string)) return;
       if (op->schema().is_vararg() && mayHaveWidth(*value)) return;
       stack.push_back(std::move(*value));
     }

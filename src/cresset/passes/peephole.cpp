@@ -125,6 +125,27 @@ Value* toSameTypeAsOther(Node* node) {
   return copies ? nullptr : asSameType(node);
 }
 
+/// `isinstance(x, T)` of a tensor, number or text: the type that the program says is the one that the value has.
+Value* knownInstance(Node* node) {
+  const c10::TypePtr& type = node->input(0)->type();
+  switch (type->kind()) {
+    case TypeKind::TensorType:
+    case TypeKind::IntType:
+    case TypeKind::FloatType:
+    case TypeKind::ComplexType:
+    case TypeKind::BoolType:
+    case TypeKind::StringType:
+    case TypeKind::NoneType:
+      break;
+    default:
+      return nullptr;
+  }
+  const auto& types = node->tys(attr::types);
+  return insertConstantBefore(node, std::any_of(types.begin(), types.end(), [&](const c10::TypePtr& wanted) {
+                                return type->isSubtypeOf(*wanted);
+                              }));
+}
+
 /// A gradient that nothing was broadcast for.
 Value* sumToNoSize(Node* node) {
   return noneness(node->input(1)) == Noneness::Always ? node->input(0) : nullptr;
@@ -284,6 +305,7 @@ class Simplifier {
     if (node->outputs().size() != 1 || !node->blocks().empty()) return nullptr;
     if (node->kind() == prim::unchecked_cast)
       return *node->input(0)->type() == *node->output()->type() ? node->input(0) : nullptr;
+    if (node->kind() == prim::isinstance) return knownInstance(node);
     if (node->kind() == prim::GetAttr && node->output()->type()->kind() == TypeKind::NoneType &&
         node->output()->hasUses())
       return insertConstantBefore(node, c10::IValue());

@@ -39,7 +39,8 @@ void optimize(Pipeline& passes) {
       passes.run("simplify-branches");
       passes.run("lower-tuples");
     });
-    // Ranks tell how many sizes a tensor has.
+    // Ranks tell how many sizes a tensor has, and constants which way lists are filled.
+    passes.run("remove-list-mutation");
     passes.run("read-containers");
     // Last of the round, as it needs types to know what autograd keeps; what nothing writes to has better types.
     passes.run("remove-tensor-mutation");
@@ -152,6 +153,11 @@ void optimizeForCalls(
   Pipeline passes(graph, name, assumptions);
   const auto changes = [&](const GraphStep& step) { return step && step(graph); };
   optimize(passes);
+  // The signature tells what is in lists of integers that are attributes, and ranks how many sizes there are: loops over
+  // them have a known length now.
+  passes.repeat(3, [&] {
+    if (passes.run("unroll")) optimize(passes);
+  });
   // Which arguments are written to is clear once branches that the call doesn't take are gone.
   if (changes(steps.refine_arguments)) optimize(passes);
   // Before gradients are looked for: rules are for the parts. They may be composite themselves, and autocast may cast

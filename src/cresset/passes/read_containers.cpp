@@ -1,6 +1,6 @@
 // What is read of a list or dict that the graph makes and nothing writes to (an element at a constant index, the entry
-// of a constant key, the length, all elements) is the value that was put there. Joining two lists, or taking a slice of
-// one, makes a list of known elements.
+// of a constant key, the length, all elements) is the value that was put there. Joining two lists, copying one, or
+// taking a slice of one, makes a list of known elements.
 #include "cresset/passes/read_containers.h"
 
 #include <ATen/core/ivalue.h>
@@ -155,10 +155,10 @@ class ListReader {
     return list->node()->kind() == prim::ListConstruct || isOfSizes(list);
   }
 
-  /// `[a, b] + [c]`, `[a, b, c][1:]` and `x.shape[:-1]` are lists of known elements.
+  /// `[a, b] + [c]`, `list([a, b])`, `[a, b, c][1:]` and `x.shape[:-1]` are lists of known elements.
   static bool makesOfLists(const Node* node) {
-    return (isBasic(node, Basic::Add) || node->kind() == aten::slice) && !node->inputs().empty() &&
-           hasKnownElements(node->input(0));
+    return (isBasic(node, Basic::Add) || node->kind() == aten::list || node->kind() == aten::slice) &&
+           !node->inputs().empty() && hasKnownElements(node->input(0));
   }
 
   std::vector<Value*> elementsOf(const Value* list) {
@@ -187,6 +187,8 @@ class ListReader {
       elements = elementsOf(node->input(0));
       const std::vector<Value*> more = elementsOf(node->input(1));
       elements.insert(elements.end(), more.begin(), more.end());
+    } else if (node->kind() == aten::list) {
+      elements = elementsOf(node->input(0));
     } else {
       const auto places = placesOfSlice(numElements(node->input(0)), *node);
       if (!places) return false;
