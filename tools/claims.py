@@ -194,8 +194,10 @@ NUMBERS = [
     ("docs/caches.md", r"(\d+) sets of inputs", lambda: constant("executor/differentiable.cpp", "kMaxVariants")),
     ("docs/caches.md", r"keeps more; one in (\d+) such calls", ONE_IN),
     ("docs/caches.md", r"place in the code \| (\d+) classes", lambda: constant("interpreter/code.h", "kMaxTargets")),
-    ("docs/caches.md", r"([\d,]+) of up to \d+ bytes", lambda: constant("interpreter/value_kind.cpp", "kMaxTexts")),
-    ("docs/caches.md", r"of up to (\d+) bytes", lambda: constant("interpreter/value_kind.cpp", "kMaxLength")),
+    ("docs/caches.md", r"([\d,]+) of up to \d+ bytes", lambda: constant("interpreter/value_kind.cpp", "kMost")),
+    ("docs/caches.md", r"of up to (\d+) bytes", lambda: constant("interpreter/value_kind.cpp", "kMaxTextLength")),
+    ("docs/caches.md", r"([\d,]+) of up to \d+ integers", lambda: constant("interpreter/value_kind.cpp", "kMost")),
+    ("docs/caches.md", r"of up to (\d+) integers", lambda: constant("interpreter/value_kind.cpp", "kMaxIntegers")),
     (
         "docs/caches.md",
         r"([\d,]+), then emptied",

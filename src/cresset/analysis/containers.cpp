@@ -49,7 +49,7 @@ bool readsEntry(const Node* node) {
 }
 
 bool onlyReadsElements(const Node& node) {
-  if (node.kind() == prim::ListUnpack || node.kind() == aten::len) return true;
+  if (node.kind() == prim::ListUnpack) return true;
   if (isStructural(node.kind())) return false;
   const Operator* op = operatorOf(node);
   return op && (op->isPure() || entryUse(node) == EntryUse::Reads);

@@ -23,6 +23,7 @@ enum class EntryUse : uint8_t {
   Gets,   // returns it, or a default if there is none
   Asks,   // tells whether a dict has one
   Sets,   // writes it
+  Adds,   // puts the second argument after the entries of a list
 };
 
 /// What the operator that the node calls does with an entry; None if its first input is no list or dict.

@@ -108,8 +108,9 @@ constexpr size_t kMostUsesOfFilledList = 256;
 /// Whether the node puts a value into the list that is its first input, and does nothing else with it; which input.
 std::optional<size_t> placeOfAdded(const Node* node) {
   if (!node->outputs().empty() && node->output(0)->hasUses()) return std::nullopt;
-  if (node->kind() == aten::append) return 1;
-  return entryUse(*node) == EntryUse::Sets ? std::optional<size_t>(2) : std::nullopt;
+  const EntryUse use = entryUse(*node);
+  if (use == EntryUse::Adds) return 1;
+  return use == EntryUse::Sets ? std::optional<size_t>(2) : std::nullopt;
 }
 
 /// Whether `first` has run for the last time when `then` runs, of what is done with a value that `maker` makes.

@@ -46,7 +46,8 @@ class Numbered {
   std::deque<T> values_;  // by number
 };
 
-constexpr size_t kMaxTextLength = 64, kMaxIntegers = 32;
+constexpr size_t kMaxTextLength = 64;
+constexpr size_t kMaxIntegers = 32;  // in a list
 
 auto& texts() {
   static auto* texts = new Numbered<std::string, std::hash<std::string>, std::equal_to<>>;

@@ -2,9 +2,9 @@
 // way to the block that runs, loops that run no iteration vanish.
 //
 // Only values that can't change are folded (numbers, bools, strings, devices, None, tuples of them), by operators that
-// neither read nor write anything but their arguments. Lists of them are arguments where all that has them reads them. A
-// computation that raises stays, since it raises where and when it is reached. Results that a short program could make
-// huge (strings, mostly) are left alone.
+// neither read nor write anything but their arguments. Lists of them are arguments where all that has them reads them.
+// A computation that raises stays, since it raises where and when it is reached. Results that a short program could
+// make huge (strings, mostly) are left alone.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 

@@ -153,8 +153,8 @@ void optimizeForCalls(
   Pipeline passes(graph, name, assumptions);
   const auto changes = [&](const GraphStep& step) { return step && step(graph); };
   optimize(passes);
-  // The signature tells what is in lists of integers that are attributes, and ranks how many sizes there are: loops over
-  // them have a known length now.
+  // The signature tells what is in lists of integers that are attributes, and ranks how many sizes there are: loops
+  // over them have a known length now.
   passes.repeat(3, [&] {
     if (passes.run("unroll")) optimize(passes);
   });

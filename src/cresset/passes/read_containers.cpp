@@ -187,7 +187,7 @@ class ListReader {
       elements = elementsOf(node->input(0));
       const std::vector<Value*> more = elementsOf(node->input(1));
       elements.insert(elements.end(), more.begin(), more.end());
-    } else if (node->kind() == aten::list) {
+    } else if (node->inputs().size() == 1) {  // a copy
       elements = elementsOf(node->input(0));
     } else {
       const auto places = placesOfSlice(numElements(node->input(0)), *node);

@@ -58,7 +58,7 @@ class ListBuilder {
     }
     const size_t size = made->inputs().size();
     // What is put in may have been computed after the list was made.
-    if (kind == aten::append) {
+    if (use == EntryUse::Adds) {
       made->moveBefore(node);
       made->addInput(inputs[1]);
       untouched_.erase(inputs[1]);  // a list that another one holds

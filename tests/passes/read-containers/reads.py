@@ -11,12 +11,9 @@ graph(%x : int,
       %y : Tensor):
   %3 : int = prim::Constant[value=3]()
   %7 : int = prim::Constant[value=4]()
-  %9 : str = prim::Constant[value="a"]()
-  %10 : str = prim::Constant[value="b"]()
   %11 : int = prim::Constant[value=1]()
   %12 : int = prim::Constant[value=1]()
   %13 : Tensor = aten::add(%y, %11, %12)
-  %e : Dict(str, Tensor) = prim::DictConstruct(%9, %y, %10, %13)
   %39 : int = prim::Constant[value=3]()
   %40 : int[] = prim::ListConstruct(%x, %3, %39)
   %23 : int = prim::Constant[value=2]()
