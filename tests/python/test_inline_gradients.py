@@ -416,7 +416,7 @@ def without_gradients_between(pos, w):
     assert g is not None
     return e, g, k
 
-# engine: no derivative rule for what is known of its arguments: 'e' (aten::sum)
+# engine: no derivative rule for what is known of its arguments: a tensor (aten::__getitem__)
 def from_a_list(pos, w):
     held = [pos * w]
     if bool(pos.sum() > 100):
