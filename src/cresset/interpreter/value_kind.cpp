@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
-#include <iterator>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -20,9 +19,9 @@ namespace {
 template <typename T, typename Hash, typename Equal>
 class Numbered {
  public:
-  /// The same number for equal values; nothing if there are thousands of others.
-  template <typename Given>
-  std::optional<uint32_t> numberOf(const Given& value) {
+  /// The same number for equal values, of which `copy` makes one to keep; nothing if there are thousands of others.
+  template <typename Given, typename Copy>
+  std::optional<uint32_t> numberOf(const Given& value, const Copy& copy) {
     {
       const std::shared_lock lock(mutex_);
       if (const auto found = numbers_.find(value); found != numbers_.end()) return found->second;
@@ -30,7 +29,7 @@ class Numbered {
     const std::unique_lock lock(mutex_);
     if (const auto found = numbers_.find(value); found != numbers_.end()) return found->second;
     if (values_.size() >= kMost) return std::nullopt;
-    values_.emplace_back(value.begin(), value.end());
+    values_.push_back(copy());
     return numbers_.emplace(values_.back(), static_cast<uint32_t>(values_.size() - 1)).first->second;
   }
 
@@ -54,34 +53,20 @@ auto& texts() {
   return *texts;
 }
 
-/// The integers of a list, to look for them without copying it.
-struct ListedIntegers {
-  c10::ArrayRef<c10::IValue> list;
-  struct Iterator {
-    using iterator_category = std::input_iterator_tag;
-    using value_type = int64_t;
-    using difference_type = std::ptrdiff_t;
-    using pointer = const int64_t*;
-    using reference = int64_t;
-    const c10::IValue* at;
-    int64_t operator*() const { return at->toInt(); }
-    Iterator& operator++() {
-      ++at;
-      return *this;
-    }
-    bool operator==(const Iterator& other) const { return at == other.at; }
-    bool operator!=(const Iterator& other) const { return at != other.at; }
-  };
-  Iterator begin() const { return {list.begin()}; }
-  Iterator end() const { return {list.end()}; }
-};
+int64_t integerOf(const c10::IValue& value) {
+  return value.toInt();
+}
+int64_t integerOf(int64_t value) {
+  return value;
+}
 
+/// Lists of integers are looked for without being copied.
 struct IntegersHash {
   using is_transparent = void;
   template <typename List>
   size_t operator()(const List& list) const {
     size_t hash = 0;
-    for (const int64_t element : list) hash = c10::hash_combine(hash, static_cast<size_t>(element));
+    for (const auto& element : list) hash = c10::hash_combine(hash, static_cast<size_t>(integerOf(element)));
     return hash;
   }
 };
@@ -90,7 +75,8 @@ struct IntegersEqual {
   using is_transparent = void;
   template <typename A, typename B>
   bool operator()(const A& a, const B& b) const {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    const auto isEqual = [](const auto& x, const auto& y) { return integerOf(x) == integerOf(y); };
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), isEqual);
   }
 };
 
@@ -103,7 +89,7 @@ auto& integerLists() {
 
 ValueKind ValueKind::ofText(const std::string& text) {
   if (text.size() > kMaxTextLength) return {};
-  const auto number = texts().numberOf(text);
+  const auto number = texts().numberOf(text, [&] { return text; });
   return number ? ValueKind{.kind = Kind::Text, .text = *number} : ValueKind();
 }
 
@@ -113,7 +99,11 @@ const std::string& ValueKind::textOfNumber() const {
 
 ValueKind ValueKind::ofIntegers(c10::ArrayRef<c10::IValue> list) {
   if (list.size() > kMaxIntegers) return {};
-  const auto number = integerLists().numberOf(ListedIntegers{list});
+  const auto number = integerLists().numberOf(list, [&] {
+    std::vector<int64_t> integers;
+    for (const c10::IValue& element : list) integers.push_back(integerOf(element));
+    return integers;
+  });
   return number ? ValueKind{.kind = Kind::Integers, .text = *number} : ValueKind();
 }
 
