@@ -79,31 +79,22 @@ std::optional<Symbol> conversionBetween(std::string from, const char* to) {
   return found == conversions->end() ? std::nullopt : std::optional(found->second);
 }
 
-/// Its word in the column; null for what is not converted.
-const char* convertedFrom(const c10::Type& type) {
+/// Its word in the column; null for what has none.
+const char* wordOf(const c10::Type& type) {
   if (type.isSubtypeOf(*c10::TensorType::get())) return "Tensor";
   switch (type.kind()) {
     case c10::TypeKind::NumberType:
       return "Scalar";
     case c10::TypeKind::BoolType:
       return "bool";
-    case c10::TypeKind::StringType:
-      return "str";
-    default:
-      return nullptr;
-  }
-}
-
-const char* convertedTo(const c10::Type& type) {
-  switch (type.kind()) {
     case c10::TypeKind::IntType:
       return "int";
     case c10::TypeKind::FloatType:
       return "float";
     case c10::TypeKind::ComplexType:
       return "complex";
-    case c10::TypeKind::NumberType:
-      return "Scalar";
+    case c10::TypeKind::StringType:
+      return "str";
     case c10::TypeKind::DeviceObjType:
       return "Device";
     default:
@@ -113,8 +104,8 @@ const char* convertedTo(const c10::Type& type) {
 
 /// Tensors, Scalars, bools and strings where a number or a device is wanted.
 Conversion planScalarConversion(const c10::Type& from, const TypePtr& to) {
-  const char *from_word = convertedFrom(from), *to_word = from_word ? convertedTo(*to) : nullptr;
-  if (!to_word) return {};
+  const char *from_word = wordOf(from), *to_word = wordOf(*to);
+  if (!from_word || !to_word) return {};
   if (const auto op = conversionBetween(from_word, to_word)) return call(*op, to);
   // A bool is an int where any number is wanted.
   const bool is_any = from.kind() == c10::TypeKind::BoolType && to->kind() == c10::TypeKind::NumberType;
