@@ -213,6 +213,10 @@ def check_language():
     return language.complaints()
 
 
+#: Files of src/cresset/passes that are no pass of their own.
+NO_PASSES = {"pass", "pipeline", "pipelines", "lower_graph", "rewrite_functions", "rewrite_rules"}
+
+
 def check_passes():
     """A pass, its file and the folder of its tests have one name; sequences of passes stand in pipelines.cpp."""
     complaints, names = [], []
@@ -221,7 +225,7 @@ def check_passes():
             names.append(name)
             if path.parent.name not in ("passes", "autodiff") or path.stem != name.replace("-", "_"):
                 complaints.append(f"{path.relative_to(ROOT)}: the pass {name} belongs in {name.replace('-', '_')}.cpp")
-    files = {path.stem for path in (SRC / "passes").glob("*.cpp")} - {"pass", "pipeline", "pipelines", "lower_graph"}
+    files = {path.stem for path in (SRC / "passes").glob("*.cpp")} - NO_PASSES
     for stem in sorted(files - {name.replace("-", "_") for name in names}):
         complaints.append(f"src/cresset/passes/{stem}.cpp has no row of a pass")
     for folder in sorted((ROOT / "tests" / "passes").iterdir()):

@@ -36,7 +36,7 @@ def kind_of(head):
         return "namespace"
     if re.match(r"\s*(class|struct|union)\b", head) and "(" not in head:
         return "class"
-    is_value = "operator" not in head and re.search(r"=\s*$", head.split("(", 1)[0])
+    is_value = "operator" not in head and re.search(r"=\s*(\[[^\]]*\])?\s*$", head.split("(", 1)[0])
     if "(" in head and not is_value and not re.match(r"\s*enum\b", head):
         return "function"
     return "other"

@@ -38,7 +38,7 @@ _PASSES = {
     "lint": ("lint",),
     "loop_unrolling": ("unroll",),
     "lower_all_tuples": ("lower_tuples",),
-    "peephole": ("peephole", "simplify_numbers", "read_containers", "simplify_branches"),
+    "peephole": ("peephole", "read_containers", "simplify_branches"),
     "propagate_device": ("propagate_types",),
     "propagate_dtype": ("propagate_types",),
     "propagate_shapes_on_graph": ("propagate_shapes",),

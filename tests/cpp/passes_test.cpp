@@ -10,6 +10,7 @@
 #include "cresset/ir/verifier.h"
 #include "cresset/module/freeze.h"
 #include "cresset/passes/pipeline.h"
+#include "cresset/passes/rewrite_rules.h"
 #include "cresset/support/error.h"
 #include "test.h"
 
@@ -159,6 +160,60 @@ TEST_CASE("passes: options that mean nothing are refused") {
   const auto graph = parseGraph(kFoldable);
   Pipeline passes(*graph, "small");
   CHECK_THROWS_AS(passes.run("nope"), UserError);
+}
+
+TEST_CASE("rewrite rules: lines that mean nothing are refused") {
+  const std::pair<std::string_view, const char*> wrong[] = {
+      {"aten::neg.int(n)", "expected `pattern -> result`"},
+      {"n -> n", "a pattern is a call of an operator"},
+      {"aten::nope(n) -> n", "there is no operator aten::nope"},
+      {"aten::add.int(n) -> n", "aten::add.int takes 2 arguments"},
+      {"aten::add.int(n, 'text') -> n", "a pattern is made of operators, constants and names"},
+      {"aten::add.int(n, is_int(n)) -> n", "there is no operator is_int"},
+      {"aten::add.int(n, 0) -> m", "the pattern has no m"},
+      {"aten::add.int(n, _) -> _", "the pattern has no _"},
+      {"aten::add.int(n, 0) -> n + 1", "a result is a name, a constant or a call"},
+      {"aten::add.int(n, 0) -> aten::neg.int(n, n)", "aten::neg.int takes 1 arguments"},
+      {"aten::add.int(n, 0) -> nope(n)", "there is no function nope"},
+      {"aten::add.int(n, 0) -> n if n", "there is no function n"},
+      {"aten::add.int(n, 0) -> n if is_int(m)", "the pattern has no m"},
+      {"aten::add.int(n, 0) -> n if is_int(0)", "functions take names and texts"},
+      {"aten::add.int(n, 0 -> n", "expected"},
+      {"x = 1; aten::add.int(n, 0) -> n", "expected one expression"},
+  };
+  for (const auto& [line, message] : wrong) {
+    CAPTURE(line);
+    CHECK_THROWS_WITH_AS(RewriteRules(std::span(&line, 1)), doctest::Contains(message), std::invalid_argument);
+  }
+}
+
+TEST_CASE("rewrite rules: conditions, wildcards, and names that stand twice") {
+  const std::string_view lines[] = {
+      "aten::sub.int(n, n) -> 0",
+      "aten::mul.int(_, 0) -> 0 if not is_int(zero) or is_int(zero)",
+      "aten::add.int(n, aten::neg.int(m)) -> aten::sub.int(n, m) if is_int(n) and not is_bool(m)",
+  };
+  CHECK_THROWS_AS(RewriteRules(std::span(lines + 1, 1)), std::invalid_argument);  // no name `zero` in the pattern
+  const std::string_view good[] = {lines[0], "aten::mul.int(_, 0) -> 0", lines[2]};
+  const RewriteRules rules(good);
+  const auto graph = parseGraph(R"(graph(%a : int, %b : int):
+  %zero : int = prim::Constant[value=0]()
+  %c : int = aten::neg(%b)
+  %d : int = aten::add(%a, %c)
+  %e : int = aten::mul(%b, %zero)
+  %f : int = aten::sub(%a, %a)
+  %g : int = aten::sub(%a, %b)
+  return (%d, %e, %f, %g)
+)");
+  const AskIfWritten is_written = [](const Value*) { return false; };
+  std::vector<std::string> results;
+  for (const Value* value : graph->outputs()) {
+    const Value* known = rules.apply(value->node(), is_written);
+    results.push_back(known ? std::string(known->node()->kind().toQualString()) : "none");
+  }
+  CHECK(results == std::vector<std::string>{"aten::sub", "prim::Constant", "prim::Constant", "none"});
+  // What something writes to is not matched in the middle of a pattern.
+  CHECK_FALSE(rules.apply(graph->outputs()[0]->node(), [](const Value*) { return true; }));
 }
 
 TEST_CASE("freeze: a module from C++") {

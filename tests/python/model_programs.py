@@ -235,7 +235,6 @@ ORDER = [
     "constant-propagation",
     "propagate-types",
     "peephole",
-    "simplify-numbers",
     "simplify-branches",
     "unroll",
     "remove-list-mutation",

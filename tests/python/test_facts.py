@@ -252,9 +252,10 @@ def facts_of_varied(call):
 
 
 def is_refused(call):
-    """Whether Cresset raises, perhaps by its own check of arguments that eager PyTorch's kernel believes, and crashes."""
-    arguments = [fact_calls.make(a) for a in call.arguments]
+    """Whether Cresset raises, perhaps by its own check of arguments that eager PyTorch's kernel believes, and crashes. Or
+    the arguments can't be made, as sparse tensors of some sizes."""
     try:
+        arguments = [fact_calls.make(a) for a in call.arguments]
         text, inputs = program(call.name, arguments, fact_calls.overload(call.name)._schema)
         _C.function_from_graph("f", _C.parse_ir(text))(*(arguments[i] for i in inputs))
     except Exception:

@@ -132,9 +132,8 @@ def strides(tensor):
 def test_every_pass_fires_on_some_model():
     """A pass that never fires has no place (docs/passes.md says which were left out). Two need types that only plans
     know, one the constants of freezing, one what optimize_for_inference allows, one autocast, and two are for plans. Seven
-    are for people who read graphs (test_graph_passes.py), and numbers are to be simplified in rules for gradients."""
+    are for people who read graphs (test_graph_passes.py)."""
     fired = {
-        "simplify-numbers",
         "refine-values",
         "read-containers",
         "batch-mm",

@@ -60,7 +60,7 @@ class Parser {
     if (isDigit(text_[next_])) {
       advanceOverNumber();
     } else if (isWord(text_[next_])) {
-      while (next_ < text_.size() && isWord(text_[next_])) ++next_;
+      advanceOverWord();
     } else if (text_[next_] == '\'') {
       next_ = text_.find('\'', next_ + 1);
       if (next_ == std::string_view::npos) fail("a text that does not end");
@@ -71,6 +71,14 @@ class Parser {
       next_ += std::find(std::begin(kPairs), std::end(kPairs), two) == std::end(kPairs) ? 1 : 2;
     }
     token_ = text_.substr(begin_, next_ - begin_);
+  }
+
+  /// A name, or that of an operator: `aten::add.int`.
+  void advanceOverWord() {
+    while (next_ < text_.size() && isWord(text_[next_])) ++next_;
+    if (text_.substr(next_, 2) != "::") return;
+    next_ += 2;
+    while (next_ < text_.size() && (isWord(text_[next_]) || text_[next_] == '.')) ++next_;
   }
 
   /// 12, 0x1f, 1.5, 2e-7, 0x1.8p+3

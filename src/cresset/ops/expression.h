@@ -1,13 +1,13 @@
 // The small expression language of the operator table's columns: rules for facts (analysis/fact_rule.h), scalar bodies
-// (codegen/scalar_body.h).
+// (codegen/scalar_body.h); and of rewrite rules (passes/rewrite_rules.h).
 //
 //   list    = [name "=" expr ";"]* expr ["," expr]*
 //   expr    = or ["if" or "else" expr]
 //   or      = and ["or" and]*                                and so on, each binding more tightly:
 //             "and" | comparisons and "is", "is not" | "|" | "^" | "&" | "<<" ">>" | "+" "-" | "*" "/" "//"
 //
-// with numbers, 'texts', lists, calls, subscripts, slices, and - ~ not before an expression, as in Python; comparisons
-// don't chain. What names and functions mean says who evaluates the expressions.
+// with numbers, 'texts', names (also `aten::add.int`), lists, calls, subscripts, slices, and - ~ not before an
+// expression, as in Python; comparisons don't chain. What names and functions mean says who evaluates the expressions.
 #pragma once
 
 #include <cstdint>

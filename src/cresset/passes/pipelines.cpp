@@ -17,7 +17,6 @@ void simplify(Pipeline& passes) {
     passes.run("lower-tuples");
     // `x is None`, `isinstance` and casts that types decide become constants.
     passes.run("peephole");
-    passes.run("simplify-numbers");
     // Constants choose branches; what stood in the others is gone.
     passes.run("constant-propagation");
     // Without those, outputs are the same on all ways: more tuples, types and constants come to light.
@@ -34,7 +33,6 @@ void optimize(Pipeline& passes) {
     if (passes.run("insert-autocast-casts")) passes.run("propagate-types");
     passes.repeat(4, [&] {
       passes.run("peephole");
-      passes.run("simplify-numbers");
       passes.run("constant-propagation");
       passes.run("simplify-branches");
       passes.run("lower-tuples");
@@ -199,7 +197,6 @@ void simplifyRule(Graph& graph) {
   passes.repeat(6, [&] {
     passes.run("lower-tuples");
     passes.run("peephole");
-    passes.run("simplify-numbers");
     passes.run("constant-propagation");
     passes.run("simplify-branches");
     const auto nodes = graph.nodes();
@@ -220,7 +217,6 @@ void fitRulesToRanks(Graph& graph, const std::string& name, const TypeAssumption
     // The ranks of what they were put between decide the branches of rules, and the lengths of their loops.
     passes.run("propagate-types");
     passes.run("peephole");
-    passes.run("simplify-numbers");
     passes.run("constant-propagation");
     passes.run("simplify-branches");
     passes.run("unroll");

@@ -1,4 +1,4 @@
-# run: compile, simplify-numbers, dce
+# run: compile, peephole, dce
 # Of what is one already; a float's int is another number.
 import math
 def f(n: int, v: float, b: bool):

@@ -1,4 +1,4 @@
-# run: compile, simplify-numbers, dce
+# run: compile, peephole, dce
 # Constants of sums are added; ints wrap around, so the order is no matter.
 def f(n: int, v: float):
   a = (n + 3) - 1
@@ -14,13 +14,13 @@ graph(%n : int,
       %v : float):
   %29 : int = prim::Constant[value=2]()
   %30 : int = aten::add(%n, %29)
-  %31 : int = prim::Constant[value=-9223372036854775807]()
-  %32 : int = aten::add(%n, %31)
+  %33 : int = prim::Constant[value=-9223372036854775807]()
+  %34 : int = aten::add(%n, %33)
   %22 : float = prim::Constant[value=0.]()
   %23 : float = aten::add(%v, %22)
   %24 : int = prim::Constant[value=0]()
   %25 : int = aten::sub(%24, %n)
   %26 : int = prim::Constant[value=0]()
   %27 : int = aten::mul(%n, %26)
-  %28 : (int, int, int, int, int, int, int, float, int, int) = prim::TupleConstruct(%30, %n, %n, %n, %n, %n, %32, %23, %25, %27)
+  %28 : (int, int, int, int, int, int, int, float, int, int) = prim::TupleConstruct(%30, %n, %n, %n, %n, %n, %34, %23, %25, %27)
   return (%28)
