@@ -134,9 +134,10 @@ class Simplifier {
   }
 
   Graph& graph_;
-  std::shared_ptr<AliasDb> memory_;  // of the graph before the first change: the rules take no writer away
+  std::shared_ptr<AliasDb>
+      memory_;  // of the graph before the first change: the rules take no writer away, and add none
   const AskIfWritten is_written_ = [this](const Value* value) {
-    if (!memory_) memory_ = aliasesOf(graph_);
+    if (!memory_) memory_ = aliasesOf(graph_, AliasDb::When::WhenNeeded);
     return memory_->hasWriters(value);
   };
 };

@@ -117,6 +117,24 @@ class Match {
     return true;
   }
 
+  /// Whether nothing writes to what the nodes in the middle of the pattern return.
+  bool isStable() const {
+    return std::none_of(inner_.begin(), inner_.end(), [&](const Value* value) { return is_written_(value); });
+  }
+
+  /// The constant that a function computes; nothing if it can't tell.
+  std::optional<c10::IValue> call(const Expression& e) const {
+    RewriteArguments arguments{{}, {}, is_written_};
+    for (const Expression& child : e.children) {
+      if (child.kind == Kind::Text) {
+        arguments.text = child.text;
+      } else {
+        arguments.values.push_back(find(child.text));
+      }
+    }
+    return rewriteFunction(e.text)(arguments);
+  }
+
   bool holds(const Expression& condition) const {
     if (condition.kind == Kind::Call) {
       const auto answer = call(condition);
@@ -171,7 +189,9 @@ class Match {
     if (pattern.kind != Kind::Call) return matchConstant(pattern, value);
     const Node* node = value->node();
     const Operator* op = operatorOrNull(node);
-    return op && op->fullName() == pattern.text && matchArguments(pattern, node) && !is_written_(value);
+    if (!op || op->fullName() != pattern.text || !matchArguments(pattern, node)) return false;
+    inner_.push_back(value);
+    return true;
   }
 
   static bool matchConstant(const Expression& pattern, const Value* value) {
@@ -189,21 +209,10 @@ class Match {
     return nullptr;
   }
 
-  std::optional<c10::IValue> call(const Expression& e) const {
-    RewriteArguments arguments{{}, {}, is_written_};
-    for (const Expression& child : e.children) {
-      if (child.kind == Kind::Text) {
-        arguments.text = child.text;
-      } else {
-        arguments.values.push_back(find(child.text));
-      }
-    }
-    return rewriteFunction(e.text)(arguments);
-  }
-
   Node* root_;
   const AskIfWritten& is_written_;
   std::vector<std::pair<std::string_view, Value*>> values_;
+  std::vector<const Value*> inner_;
 };
 
 constexpr std::string_view kLines[] = {
@@ -255,7 +264,10 @@ Value* RewriteRules::apply(Node* node, const AskIfWritten& is_written) const {
   for (const Rule& rule : found->second) {
     Match match(node, is_written);
     if (!match.matchArguments(rule.pattern, node)) continue;
-    if (rule.condition && !match.holds(*rule.condition)) continue;
+    // What writes to values takes longest to find out.
+    const bool computes = rule.result.kind == Kind::Call && !isOperator(rule.result);
+    if (computes && !match.call(rule.result)) continue;
+    if ((rule.condition && !match.holds(*rule.condition)) || !match.isStable()) continue;
     Value* value = match.build(rule.result);
     if (!value) continue;
     if (!isOperator(rule.result)) return value;
