@@ -323,6 +323,9 @@ FOUND = [
     Call("aten::diff", (("T", torch.float32, (3, 0)), ("V", 1, int), ("V", -1, int)), ()),
     Call("aten::native_channel_shuffle", (("T", torch.float32, (1, 2, 0, 4)), ("V", 1, int)), ()),
     Call("aten::scaled_dot_product_attention", (("T", torch.float32, (1, 3, 4)), ("T", torch.float32, (2, 5, 4)), ("T", torch.float32, (2, 5, 0)), ("V", None, type(None)), ("V", 0.0, float), ("V", False, bool), ("V", None, type(None)), ("V", False, bool)), ()),
+    Call("aten::scaled_dot_product_attention", (("T", torch.bfloat16, (4, 1, 3, 8)), ("T", torch.bfloat16, (4, 4, 6, 8)), ("T", torch.bfloat16, (4, 0, 6, 8)), ("V", None, type(None)), ("V", 0.0, float), ("V", False, bool), ("V", None, type(None)), ("V", False, bool)), ()),
+    Call("aten::hinge_embedding_loss", (("T", torch.int64, (2,)), ("T", torch.float32, ()), ("V", 1.0, float), ("V", 2, int)), ()),
+    Call("aten::hinge_embedding_loss", (("T", torch.int64, (2,)), ("T", torch.float32, (2,)), ("V", 1.0, float), ("V", 0, int)), ())
 ]  # fmt: skip
 
 

@@ -69,14 +69,17 @@ Fact broadcast(Facts a) {
   return all ? Fact::list(std::move(*all)) : Fact();
 }
 
-/// attended(batch, width, broadcast): the dimensions before the last two of an attention: without values of any width
-/// it keeps those of the query, and does not look at the others.
+/// attended(batch, value, broadcast): the dimensions before the last two of an attention: if the value is empty it
+/// keeps those of the query, and does not look at the others.
 Fact attended(Facts a) {
-  const auto batch = sizesOf(argument(a, 0));
+  const auto batch = sizesOf(argument(a, 0)), value = sizesOf(argument(a, 1));
   auto all = sizesOf(argument(a, 2));
-  if (!batch || !all || batch->size() != all->size()) return {};
-  const auto width = argument(a, 1).asSize().asConstant();
-  for (size_t i = 0; i < all->size() && !(width && *width != 0); ++i) {
+  if (!batch || !value || !all || batch->size() != all->size()) return {};
+  const bool is_full = std::all_of(value->begin(), value->end(), [](const Fact& size) {
+    const auto constant = size.asSize().asConstant();
+    return constant && *constant != 0;
+  });
+  for (size_t i = 0; i < all->size() && !is_full; ++i) {
     const Size kept = (*batch)[i].asSize(), spread = (*all)[i].asSize();
     if (!kept.isKnown() || !spread.isKnown() || !(kept == spread)) (*all)[i] = anyInt();
   }

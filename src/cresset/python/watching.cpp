@@ -1,4 +1,6 @@
 // What frame capture asks before plans run. Plain C functions, since every call of a captured function asks.
+#include <Python.h>
+
 #include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/SavedTensorHooks.h>
 #include <ATen/autocast_mode.h>

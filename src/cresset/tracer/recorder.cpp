@@ -71,7 +71,7 @@ void Recorder::warn(const std::string& message, bool in_backward) const {
   if (environment_.warn) environment_.warn(message, in_backward);
 }
 
-void Recorder::pushUserScope(std::string name) {
+void Recorder::pushUserScope(const std::string& name) {
   InlinedCallPtr outer = user_scopes_.empty() ? nullptr : user_scopes_.back();
   user_scopes_.push_back(std::make_shared<InlinedCall>(InlinedCall{std::move(outer), name, location(), name}));
 }

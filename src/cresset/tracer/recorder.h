@@ -114,7 +114,7 @@ class Recorder final : public OperatorClient {
   static Recorder* current();
 
   /// Operators that are recorded until the scope is popped are said to stand in it.
-  void pushUserScope(std::string name);
+  void pushUserScope(const std::string& name);
   void popUserScope();
 
   Graph& graph() { return *graph_; }
