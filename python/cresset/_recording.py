@@ -790,11 +790,15 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         self.frees(self.variable(view, frame, argument))
         frame.variables[argument] = NULL
 
-    @staticmethod
-    def frees(value):
-        """Before something is no longer referred to: its finalizer would run when the plan, or the recording, ends."""
-        if type(value) is Value and has_finalizer(type(value.object)):
+    def frees(self, value):
+        """Before something is no longer referred to, which the plan, or the recording, holds until it ends: only then would
+        its finalizer run, and weak references to it find nothing."""
+        if type(value) is not Value:
+            return
+        if has_finalizer(type(value.object)):
             raise NoRow("an object with a finalizer that may be freed")
+        if weakref.getweakrefcount(value.object) and not self.is_held(value):
+            raise NoRow("an object with weak references that may be freed")
 
     def LOAD_DEREF(self, view, frame, argument):
         frame.stack.append(self.free_variable(view, frame, argument))

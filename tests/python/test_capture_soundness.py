@@ -757,3 +757,100 @@ def test_interruptions_of_a_plan_are_the_programs():
         check(f, compiled, x)
     interrupts.append(ValueError())  # an error: Python's own instructions run, without one
     assert torch.equal(compiled(x), f(x)) and not interrupts
+
+
+# ---- Who sees that an object is let go of ----
+
+
+class Linked:
+    """An object that others refer to."""
+
+
+_known_by_name, _known = weakref.WeakValueDictionary(), weakref.WeakSet()
+
+
+def _own_reference(x):
+    t = x * 2
+    r = weakref.ref(t)
+    y = (t + 1).tanh() * 3
+    t = None
+    return y + 1, r() is None
+
+
+def _reference_to_a_cleared_element(x):
+    box = [Linked()]
+    r = weakref.ref(box[0])
+    box.clear()
+    return (x * 2 + 1).tanh() * 3, r() is None
+
+
+def _dict_of_weak_values(x):
+    t = x * 2
+    _known_by_name["a"] = t
+    y = (t + 1).tanh() * 3
+    t = None
+    return y, len(_known_by_name), _known_by_name.get("a") is None
+
+
+def _set_of_weak_references(x):
+    t = x * 2
+    _known.add(t)
+    y = (t + 1).tanh() * 3
+    del t
+    return y, len(_known)
+
+
+def _finalizer_of_a_tensor(x):
+    log = []
+    t = x * 2
+    weakref.finalize(t, log.append, 1)
+    y = (t + 1).tanh() * 3
+    t = None
+    return y, list(log)
+
+
+def _reference_of_an_attribute(x):
+    o = Linked()
+    o.thing = Linked()
+    o.reference = weakref.ref(o.thing)
+    y = (x * 2 + 1).tanh() * 3
+    o.thing = None
+    return y, o.reference() is None
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        _own_reference,
+        _reference_to_a_cleared_element,
+        _dict_of_weak_values,
+        _set_of_weak_references,
+        _finalizer_of_a_tensor,
+        _reference_of_an_attribute,
+    ],
+)
+def test_weak_references_find_nothing_once_the_function_has_let_go(f):
+    compiled = cresset.compile(f)
+    for _ in range(4):
+        expected, found = f(torch.ones(3)), compiled(torch.ones(3))
+        assert torch.equal(found[0], expected[0])
+        assert found[1:] == expected[1:]
+
+
+@pytest.mark.parametrize("how", ["attribute", "argument"])
+def test_weak_references_to_what_others_have_are_in_plans(how):
+    owner = Linked()
+    owner.scale = 3.0
+    owner.reference = weakref.ref(owner)
+
+    def of_attribute(x, this):
+        return (x * this.reference().scale + 1).tanh() * 2
+
+    def of_argument(x, reference):
+        return (x * reference().scale + 1).tanh() * 2
+
+    f, argument = (of_attribute, owner) if how == "attribute" else (of_argument, owner.reference)
+    compiled = cresset.compile(f)
+    for _ in range(4):
+        assert torch.equal(compiled(torch.ones(3), argument), f(torch.ones(3), argument))
+    assert len(cresset.explain(compiled).plans) == 1
