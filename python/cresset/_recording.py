@@ -65,6 +65,7 @@ from ._recording_values import (
     has_own_operators,
     is_object,
     is_whole,
+    owns_nothing,
 )
 from ._segments import BY_CLASS, NUM_BINARY, OF_PLACES, NotAGraph, Segment, function_of, reads_of
 
@@ -121,6 +122,7 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         self.num_raising = 0  # frames that it leaves or that handle it, still to be seen
         self.is_handled = False  # whether the last of these handles it
         self.unseen = set()  # registers of tensors that are others than those of this run, until these are on the stack
+        self.has_let_go = False  # of an object to whose parts there may be weak references
         self.names = {}  # variables that registers were stored to
         self.places = {}  # code and position of the instruction that each register was made for
         self.here = (code, position)
@@ -769,9 +771,7 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
             and not isinstance(value, (Generator, NewFunction, NewSet, Raised, Token))
         ):
             raise NoRow("an iterator in a variable")
-        self.frees(
-            frame.variables.get(argument, self.checked.get(("slot", argument)) if frame.function is None else NULL)
-        )
+        self.frees_variable(frame, argument)
         frame.cells.pop(argument, None)  # of a comprehension that has ended
         value = frame.variables[argument] = frame.stack.pop()
         if isinstance(value, Value) and value.register is not None:
@@ -787,18 +787,32 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         self.LOAD_FAST(view, frame, argument & 15)
 
     def DELETE_FAST(self, view, frame, argument):
-        self.frees(self.variable(view, frame, argument))
+        self.variable(view, frame, argument)
+        self.frees_variable(frame, argument)
         frame.variables[argument] = NULL
 
-    def frees(self, value):
+    def frees_variable(self, frame, place):
+        """Before a variable has another value, or none."""
+        value = frame.variables.get(place, self.checked.get(("slot", place)) if frame.function is None else NULL)
+        if value is None and (self.start or place < frame.num_arguments):  # what nothing has read yet
+            self.has_let_go = True
+        self.frees(value, (frame, place))
+
+    def frees(self, value, variable=None):
         """Before something is no longer referred to, which the plan, or the recording, holds until it ends: only then would
         its finalizer run, and weak references to it find nothing."""
         if type(value) is not Value:
             return
         if has_finalizer(type(value.object)):
             raise NoRow("an object with a finalizer that may be freed")
-        if weakref.getweakrefcount(value.object) and not self.is_held(value):
+        if not self.is_held(value, variable):
+            self.lets_go(value.object)
+
+    def lets_go(self, object):
+        """Of an object that nothing may have but the plan."""
+        if weakref.getweakrefcount(object):
             raise NoRow("an object with weak references that may be freed")
+        self.has_let_go |= not owns_nothing(object)
 
     def LOAD_DEREF(self, view, frame, argument):
         frame.stack.append(self.free_variable(view, frame, argument))

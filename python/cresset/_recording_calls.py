@@ -432,23 +432,10 @@ class Calls:
             raise NoRow("a weak reference to what is no longer there")
         # Registers hold what the program has let go of until the plan ends. What something from outside refers to is not
         # among it as long as all is there that the plan found.
-        if self.stores or self.undo or self.has_let_go() or not self.is_found(callee):
+        if self.has_let_go or self.undo or not self.is_found(callee):
             raise NoRow("a weak reference to what the function itself may have let go of")
         self.typed(callee)
         self.pending = Value(self.emit("Referent", self.register(callee)), referred)
-
-    def has_let_go(self):
-        """Whether a variable that the plan's frame may have had a value in has another now, or none."""
-        frame = self.frames[0]
-        flags = frame.code.co_flags
-        num_arguments = frame.code.co_argcount + frame.code.co_kwonlyargcount + bool(flags & 0x4) + bool(flags & 0x8)
-        first = self.num_variables if self.start else num_arguments
-        loaded = {step[1]: step[2] for step in self.steps if step[0] == "LoadSlot"}
-        return any(
-            loaded.get(getattr(value, "register", None)) != place
-            for place, value in frame.variables.items()
-            if place < first
-        )
 
     def is_found(self, value):
         """Whether it was there when the plan began: variables, attributes, elements have it."""
@@ -465,10 +452,14 @@ class Calls:
                 todo += [each for each in (a, b, *inputs) if 0 <= each < register]  # places, too
         return True
 
-    def is_held(self, value):
-        """Whether something besides the variables of the plan's frame has it."""
-        is_variable = any(step[:2] == ("LoadSlot", value.register) for step in self.steps)
-        return self.is_found(value) and not is_variable
+    def is_held(self, value, variable):
+        """Whether another variable than this one, or something that was there before, has it."""
+        for frame in self.frames:
+            for place, other in frame.variables.items():
+                if getattr(other, "register", None) == value.register and (frame, place) != variable:
+                    return True
+        is_slot = any(step[:2] == ("LoadSlot", value.register) for step in self.steps)
+        return self.is_found(value) and not is_slot
 
     def call_signature(self, callee, arguments, names):
         """`inspect.signature` of a function or method in Python."""

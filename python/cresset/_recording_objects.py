@@ -42,6 +42,7 @@ from ._recording_values import (
     Super,
     Transient,
     Value,
+    is_watched,
     is_whole,
     looks_up_plainly,
     place_of_field,
@@ -506,11 +507,15 @@ class Objects:
         found = self.stored_item(register, key)
         others = [entry for entry in self.stored.get(key, ()) if entry[1] is not names]
         if found is not None:
+            self.frees(found)
             register = next(entry[0] for entry in self.stored[key] if entry[1] is names)
-        elif ("item", register, key) not in self.checked:
-            self.grown[register] = names
         else:
-            self.frees(self.checked["item", register, key])
+            if ("item", register, key) not in self.checked:
+                self.grown[register] = names
+            before = self.checked.get(("item", register, key), names.get(key) if key is not CELL else None)
+            self.frees(before)
+            if is_watched(before.object if type(before) is Value else before):
+                raise NoRow("an object that is replaced, whose freeing may be noticed")
         self.stored[key] = [*others, (register, names, value)]
         self.stores.append((register, key, value))
 

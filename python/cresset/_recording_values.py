@@ -2,8 +2,10 @@
 
 import collections
 import contextvars
+import gc
 import inspect
 import types
+import weakref
 
 import torch
 
@@ -468,6 +470,48 @@ def has_finalizer(kind):
     return kind in SUSPENDED or any("__del__" in base.__dict__ for base in kind.__mro__)
 
 
+OWNING_NOTHING = {
+    torch.Tensor,
+    torch.nn.Parameter,
+    torch.Size,
+    torch.device,
+    torch.dtype,
+    bool,
+    bytes,
+    complex,
+    float,
+    int,
+    str,
+    type(None),
+}
+
+
+def owns_nothing(object):
+    """Whether no weak reference can be to a part of it: it is a tensor, a number, a text, or a tuple of such."""
+    if type(object) is tuple:
+        return all(type(item) in OWNING_NOTHING and not weakref.getweakrefcount(item) for item in object)
+    return type(object) in OWNING_NOTHING
+
+
+#: Objects that are looked at for what one of them owns; with more of them anything may be among them.
+MAX_OWNED = 1000
+
+
+def is_watched(object):
+    """Whether code of the program may notice that the object is freed, or something with it that it owns."""
+    seen, todo = {}, [object]
+    while todo:
+        each = todo.pop()
+        if id(each) in seen or isinstance(each, (type, types.ModuleType, types.FunctionType, types.CodeType)):
+            continue
+        seen[id(each)] = each
+        if weakref.getweakrefcount(each) or has_finalizer(type(each)) or len(seen) > MAX_OWNED:
+            return True
+        if type(each) not in OWNING_NOTHING:
+            todo += gc.get_referents(each)
+    return False
+
+
 def is_of_tuples(kind):
     """Whether it is a class of named tuples, or derived from one."""
     new = next((base.__dict__["__new__"] for base in kind.__mro__ if "__new__" in base.__dict__), None)
@@ -549,6 +593,8 @@ class FrameShadow:
         self.variables = {}
         self.cells = {}  # by place
         self.places_of_cells = places_of_cells(code)
+        flags = code.co_flags
+        self.num_arguments = code.co_argcount + code.co_kwonlyargcount + bool(flags & 0x4) + bool(flags & 0x8)
         self.stack = []
         self.keywords = None
         self.generator = None  # whose frame it is

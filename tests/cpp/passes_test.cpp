@@ -177,7 +177,10 @@ TEST_CASE("rewrite rules: lines that mean nothing are refused") {
       {"aten::add.int(n, 0) -> nope(n)", "there is no function nope"},
       {"aten::add.int(n, 0) -> n if n", "there is no function n"},
       {"aten::add.int(n, 0) -> n if is_int(m)", "the pattern has no m"},
-      {"aten::add.int(n, 0) -> n if is_int(0)", "functions take names and texts"},
+      {"aten::add.int(n, 0) -> n if is_int(0)", "is_int takes names of the pattern"},
+      {"aten::add.int(n, 0) -> n if is_int('text')", "is_int takes names of the pattern"},
+      {"aten::add.int(n, 0) -> n if is_int(n, n)", "is_int takes 1 values"},
+      {"aten::size.int(x, d) -> known_size(x)", "known_size takes 2 values"},
       {"aten::add.int(n, 0 -> n", "expected"},
       {"x = 1; aten::add.int(n, 0) -> n", "expected one expression"},
   };
@@ -212,8 +215,25 @@ TEST_CASE("rewrite rules: conditions, wildcards, and names that stand twice") {
     results.push_back(known ? std::string(known->node()->kind().toQualString()) : "none");
   }
   CHECK(results == std::vector<std::string>{"aten::sub", "prim::Constant", "prim::Constant", "none"});
-  // What something writes to is not matched in the middle of a pattern.
-  CHECK_FALSE(rules.apply(graph->outputs()[0]->node(), [](const Value*) { return true; }));
+  // What something writes to is not matched in the middle of a pattern; an int is never written to.
+  const AskIfWritten always = [](const Value*) { return true; };
+  CHECK(rules.apply(graph->outputs()[0]->node(), always));
+  const auto lengths = parseGraph(R"(graph(%x : Float(*, *), %y : Tensor):
+  %s : int[] = aten::size(%x)
+  %n : int = aten::len(%s)
+  %a : bool = aten::is_floating_point(%x)
+  %b : bool = aten::is_floating_point(%y)
+  return (%n, %a, %b)
+)");
+  const RewriteRules& own = RewriteRules::get();
+  CHECK(own.apply(lengths->outputs()[0]->node(), is_written));
+  CHECK_FALSE(own.apply(lengths->outputs()[0]->node(), always));
+  // What a function can't tell is not true, and neither is its negation.
+  const std::string_view negated[] = {
+      "aten::is_floating_point(x) -> False if not has_floating_dtype(x) or not is_tensor(x)"};
+  const RewriteRules unknown(negated);
+  CHECK_FALSE(unknown.apply(lengths->outputs()[1]->node(), is_written));
+  CHECK_FALSE(unknown.apply(lengths->outputs()[2]->node(), is_written));
 }
 
 TEST_CASE("freeze: a module from C++") {

@@ -759,7 +759,7 @@ def test_interruptions_of_a_plan_are_the_programs():
     assert torch.equal(compiled(x), f(x)) and not interrupts
 
 
-# ---- Who sees that an object is let go of ----
+# ---- Objects that are freed ----
 
 
 class Linked:
@@ -833,6 +833,76 @@ def test_weak_references_find_nothing_once_the_function_has_let_go(f):
     compiled = cresset.compile(f)
     for _ in range(4):
         expected, found = f(torch.ones(3)), compiled(torch.ones(3))
+        assert torch.equal(found[0], expected[0])
+        assert found[1:] == expected[1:]
+
+
+def _state_from_outside(x, owner, known, log):
+    y = (x * 2 + 1).tanh() + owner.state
+    owner.state = y
+    return y, len(known), len(log)
+
+
+def _attribute_that_calls(x, owner, known, log):
+    y = (x * 2 + 1).tanh() * owner.thing.scale
+    owner.thing = None
+    return y, len(known), len(log)
+
+
+def _attribute_that_nothing_read(x, owner, known, log):
+    y = (x * 2 + 1).tanh() * owner.reference().scale
+    owner.thing = None
+    return y, owner.reference() is None, len(log)
+
+
+def _owner_of_what_calls(x, owner, known, log):
+    y = (x * 2 + 1).tanh() * owner.middle.leaf.scale
+    owner.middle = None
+    return y, len(known), len(log)
+
+
+def _element_that_calls(x, owner, known, log):
+    y = (x * 2 + 1).tanh() * owner.elements["leaf"].scale
+    owner.elements["leaf"] = None
+    return y, len(known), len(log)
+
+
+def _replaced_twice(x, owner, known, log):
+    y = (x * 2 + 1).tanh() * 3
+    owner.state = y * 2
+    known.add(owner.state)
+    owner.state = y + 1
+    return y, len(known), len(log)
+
+
+def _watched_from_outside():
+    owner, log = Linked(), []
+    owner.state = torch.ones(3)
+    owner.thing, owner.middle = Linked(), Linked()
+    owner.middle.leaf = Linked()
+    owner.elements = {"leaf": Linked()}
+    for each in (owner.thing, owner.middle.leaf, owner.elements["leaf"]):
+        each.scale = 2.0
+        weakref.finalize(each, log.append, 1)
+    owner.reference = weakref.ref(owner.thing)
+    return owner, weakref.WeakSet([owner.state]), log
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        _state_from_outside,
+        _attribute_that_calls,
+        _attribute_that_nothing_read,
+        _owner_of_what_calls,
+        _element_that_calls,
+        _replaced_twice,
+    ],
+)
+def test_what_is_replaced_is_freed_at_once_where_code_may_notice(f):
+    compiled = cresset.compile(f)
+    for _ in range(4):
+        expected, found = f(torch.ones(3), *_watched_from_outside()), compiled(torch.ones(3), *_watched_from_outside())
         assert torch.equal(found[0], expected[0])
         assert found[1:] == expected[1:]
 

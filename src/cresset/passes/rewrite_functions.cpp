@@ -1,4 +1,4 @@
-// The functions of rewrite rules (rewrite_rules.h). What values are, their types say.
+// The functions of rewrite rules (rewrite_rules.h). They ask the types of values, and constants.
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
@@ -125,7 +125,7 @@ Answer knownSize(Arguments a) {
   return size ? Answer(*size) : std::nullopt;
 }
 
-/// Of a dtype that is None too: a conversion to None keeps what is there.
+/// Whether a conversion to the dtype, or to None, returns the tensor itself.
 Answer hasDtype(Arguments a) {
   const auto* tensor = tensorType(a.values.at(0));
   const auto wanted = toIValue(a.values.at(1));
@@ -134,7 +134,7 @@ Answer hasDtype(Arguments a) {
          (wanted->isInt() && tensor->scalarType() && wanted->toInt() == static_cast<int64_t>(*tensor->scalarType()));
 }
 
-/// Of a device that is None too.
+/// The same for a device.
 Answer hasDevice(Arguments a) {
   const auto* tensor = tensorType(a.values.at(0));
   if (!tensor) return false;
@@ -191,13 +191,13 @@ Answer isZero(Arguments a) {
   return knownReal(a.values.at(0)) == 0;
 }
 
-/// Others raise.
+/// With other probabilities dropout raises an exception.
 Answer isProbability(Arguments a) {
   const auto p = knownReal(a.values.at(0));
   return p && *p >= 0 && *p <= 1;
 }
 
-/// Of the 64 bits that ints wrap around in.
+/// Computes with 64 bits, in which ints wrap around.
 template <typename F>
 Answer ofInts(Arguments a, F compute) {
   const auto left = toIValue(a.values.at(0)), right = toIValue(a.values.at(1));
@@ -231,46 +231,41 @@ Answer hasElement(Arguments a) {
   return found;
 }
 
-struct NamedFunction {
-  std::string_view name;
-  RewriteFunction compute;
-};
-
-constexpr NamedFunction kFunctions[] = {
-    {"is_tensor", isOfKind<TypeKind::TensorType>},
-    {"is_int", isOfKind<TypeKind::IntType>},
-    {"is_float", isOfKind<TypeKind::FloatType>},
-    {"is_bool", isOfKind<TypeKind::BoolType>},
-    {"is_none", isNone},
-    {"is_never_none", isNeverNone},
-    {"known_rank", knownRank},
-    {"known_dtype", knownDtype},
-    {"known_device", knownDevice},
-    {"known_size", knownSize},
-    {"has_floating_dtype", hasFloatingDtype},
-    {"has_complex_dtype", hasComplexDtype},
-    {"has_cpu_device", hasCpuDevice},
-    {"has_cuda_device", hasCudaDevice},
-    {"has_dimension", hasDimension},
-    {"has_dtype", hasDtype},
-    {"has_device", hasDevice},
-    {"has_kind_of", hasKindOf},
-    {"is_strided", isStrided},
-    {"strided_layout", stridedLayout},
-    {"is_unwritten", isUnwritten},
-    {"is_zero", isZero},
-    {"is_probability", isProbability},
-    {"sum", sum},
-    {"difference", difference},
-    {"has_element", hasElement},
+constexpr RewriteFunction kFunctions[] = {
+    {"is_tensor", 1, isOfKind<TypeKind::TensorType>},
+    {"is_int", 1, isOfKind<TypeKind::IntType>},
+    {"is_float", 1, isOfKind<TypeKind::FloatType>},
+    {"is_bool", 1, isOfKind<TypeKind::BoolType>},
+    {"is_none", 1, isNone},
+    {"is_never_none", 1, isNeverNone},
+    {"known_rank", 1, knownRank},
+    {"known_dtype", 1, knownDtype},
+    {"known_device", 1, knownDevice},
+    {"known_size", 2, knownSize},
+    {"has_floating_dtype", 1, hasFloatingDtype},
+    {"has_complex_dtype", 1, hasComplexDtype},
+    {"has_cpu_device", 1, hasCpuDevice},
+    {"has_cuda_device", 1, hasCudaDevice},
+    {"has_dimension", 2, hasDimension},
+    {"has_dtype", 2, hasDtype},
+    {"has_device", 2, hasDevice, true},
+    {"has_kind_of", 2, hasKindOf},
+    {"is_strided", 1, isStrided},
+    {"strided_layout", 0, stridedLayout},
+    {"is_unwritten", 1, isUnwritten},
+    {"is_zero", 1, isZero},
+    {"is_probability", 1, isProbability},
+    {"sum", 2, sum},
+    {"difference", 2, difference},
+    {"has_element", 2, hasElement},
 };
 
 }  // namespace
 
-RewriteFunction rewriteFunction(std::string_view name) {
-  const auto* row = std::find_if(
-      std::begin(kFunctions), std::end(kFunctions), [&](const NamedFunction& each) { return each.name == name; });
-  return row == std::end(kFunctions) ? nullptr : row->compute;
+const RewriteFunction* rewriteFunction(std::string_view name) {
+  const auto* found = std::find_if(
+      std::begin(kFunctions), std::end(kFunctions), [&](const RewriteFunction& each) { return each.name == name; });
+  return found == std::end(kFunctions) ? nullptr : found;
 }
 
 }  // namespace cresset

@@ -1,5 +1,7 @@
 #include "cresset/passes/rewrite_rules.h"
 
+#include <ATen/core/jit_type.h>
+
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -86,10 +88,13 @@ class LineChecker {
   }
 
   void checkFunction(const Expression& e) const {
-    if (e.kind != Kind::Call || !rewriteFunction(e.text)) fail("there is no function " + std::string(e.text));
+    const RewriteFunction* function = e.kind == Kind::Call ? rewriteFunction(e.text) : nullptr;
+    if (!function) fail("there is no function " + std::string(e.text));
+    if (e.children.size() != function->num_values)
+      fail(std::string(e.text) + " takes " + std::to_string(function->num_values) + " values");
     for (const Expression& child : e.children) {
-      if (child.kind == Kind::Text) continue;
-      if (child.kind != Kind::Name) fail("functions take names and texts");
+      if (child.kind == Kind::Text && function->takes_text && &child == &e.children.back()) continue;
+      if (child.kind != Kind::Name) fail(std::string(e.text) + " takes names of the pattern");
       checkName(child);
     }
   }
@@ -132,17 +137,21 @@ class Match {
         arguments.values.push_back(find(child.text));
       }
     }
-    return rewriteFunction(e.text)(arguments);
+    return rewriteFunction(e.text)->compute(arguments);
   }
 
-  bool holds(const Expression& condition) const {
+  /// Nothing if a function can't tell.
+  std::optional<bool> holds(const Expression& condition) const {
     if (condition.kind == Kind::Call) {
       const auto answer = call(condition);
-      return answer && answer->isBool() && answer->toBool();
+      return answer && answer->isBool() ? std::optional(answer->toBool()) : std::nullopt;
     }
-    const bool first = holds(condition.children[0]);
-    if (condition.kind == Kind::Unary) return !first;
-    return condition.text == "and" ? first && holds(condition.children[1]) : first || holds(condition.children[1]);
+    const auto first = holds(condition.children[0]);
+    if (condition.kind == Kind::Unary) return first ? std::optional(!*first) : std::nullopt;
+    const bool settles = condition.text == "or";
+    if (first == settles) return settles;
+    const auto second = holds(condition.children[1]);
+    return second == settles || first ? second : std::nullopt;
   }
 
   /// Null if a function can't tell.
@@ -190,7 +199,10 @@ class Match {
     const Node* node = value->node();
     const Operator* op = operatorOrNull(node);
     if (!op || op->fullName() != pattern.text || !matchArguments(pattern, node)) return false;
-    inner_.push_back(value);
+    const c10::TypeKind kind = value->type()->kind();
+    const bool is_scalar =
+        kind == c10::TypeKind::IntType || kind == c10::TypeKind::FloatType || kind == c10::TypeKind::BoolType;
+    if (!is_scalar) inner_.push_back(value);
     return true;
   }
 
@@ -267,7 +279,7 @@ Value* RewriteRules::apply(Node* node, const AskIfWritten& is_written) const {
     // What writes to values takes longest to find out.
     const bool computes = rule.result.kind == Kind::Call && !isOperator(rule.result);
     if (computes && !match.call(rule.result)) continue;
-    if ((rule.condition && !match.holds(*rule.condition)) || !match.isStable()) continue;
+    if ((rule.condition && match.holds(*rule.condition) != true) || !match.isStable()) continue;
     Value* value = match.build(rule.result);
     if (!value) continue;
     if (!isOperator(rule.result)) return value;

@@ -41,16 +41,22 @@ struct RewriteArguments {
   std::string_view text;
   const AskIfWritten& is_written;
 };
-using RewriteFunction = std::optional<c10::IValue> (*)(const RewriteArguments& arguments);
+struct RewriteFunction {
+  std::string_view name;
+  size_t num_values;
+  std::optional<c10::IValue> (*compute)(const RewriteArguments& arguments);
+  bool takes_text = false;  // in the place of the last value
+};
 /// Null if there is none of this name.
-RewriteFunction rewriteFunction(std::string_view name);
+const RewriteFunction* rewriteFunction(std::string_view name);
 
 class RewriteRules {
  public:
   /// Those of rewrite_rules.def.
   static const RewriteRules& get();
   /// Throws std::invalid_argument for a line that is none, names no operator of the table, calls it with another number
-  /// of arguments, calls a function that is none, or uses a name that its pattern lacks.
+  /// of arguments, calls a function that is none or with other arguments than it takes, or uses a name that its pattern
+  /// lacks.
   explicit RewriteRules(std::span<const std::string_view> lines);
 
   /// The value that stands for the node's output by the first rule that holds; null if there is none. New nodes are
