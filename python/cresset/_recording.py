@@ -125,6 +125,7 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         self.has_let_go = False  # of an object to whose parts there may be weak references
         self.names = {}  # variables that registers were stored to
         self.places = {}  # code and position of the instruction that each register was made for
+        self.code = code
         self.here = (code, position)
         self.frames = [FrameShadow(code)]
         self.entering = None
@@ -569,8 +570,9 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
             return self.options.refusal(self.calls_to_here(), str(reason)) if self.options.fullgraph else None
         except BackendError as error:
             return self.options.failed(error)
+        last_uses = self.with_last_uses(steps, used)
         return _frames.new_plan(
-            self.start, end, self.num_registers, len(stack), self.with_last_uses(steps, used), outputs, stores, info
+            self.code, self.start, end, self.num_registers, len(stack), last_uses, outputs, stores, info
         )
 
     def last_stores(self):

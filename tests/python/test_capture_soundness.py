@@ -1,5 +1,6 @@
 """What a plan of cresset.compile read is changed in every way that Python has; random programs agree with plain Python."""
 
+import dis
 import gc
 import os
 import random
@@ -924,3 +925,62 @@ def test_weak_references_to_what_others_have_are_in_plans(how):
     for _ in range(4):
         assert torch.equal(compiled(torch.ones(3), argument), f(torch.ones(3), argument))
     assert len(cresset.explain(compiled).plans) == 1
+
+
+def same_sum(a, b):
+    return a + b
+
+
+def plan_of(**changes):
+    """A plan of `same_sum` that sets its first variable to the sum, but for what `changes` say."""
+    offsets = [each.offset // 2 for each in dis.get_instructions(same_sum)]
+    plan = dict(
+        start=offsets[0], end=offsets[-1], registers=4, depth=1,
+        first=("LoadSlot", 0, 0, -1, None, (), ()),
+        second=("LoadSlot", 1, 1, -1, None, (), ()),
+        sum=("Binary", 2, 0, 0, None, (1,), (0, 1)),
+        more=("Tuple", 3, -1, -1, None, (2,), ()),
+        outputs=[(0, 2), (2, 2)], stores=[],
+    )  # fmt: skip
+    plan |= changes
+    steps = [plan[name] for name in ("first", "second", "sum", "more")]
+    return _frames.new_plan(
+        same_sum.__code__, plan["start"], plan["end"], plan["registers"], plan["depth"], steps, plan["outputs"],
+        plan["stores"], None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"start": -1}, {"start": 10_000}, {"end": -2}, {"end": 10_000}, {"registers": -1}, {"registers": 2**31 - 1},
+        {"registers": 3}, {"depth": -1}, {"depth": 0}, {"depth": 1_000},
+        {"first": ("LoadSlot", -1, 0, -1, None, (), ())}, {"first": ("LoadSlot", 0, -1, -1, None, (), ())},
+        {"first": ("LoadSlot", 0, 2**31 - 1, -1, None, (), ())}, {"first": ("LoadSlot", 0, 100, -1, None, (), ())},
+        {"first": ("LoadNothing", 0, 0, -1, None, (), ())}, {"first": ("LoadSlot", 0, 0, -1, None, (), (4,))},
+        {"sum": ("Binary", 2, 3, 0, None, (1,), ())}, {"sum": ("Binary", 2, 0, 0, None, (3,), ())},
+        {"sum": ("Binary", 2, 0, 26, None, (1,), ())}, {"sum": ("Binary", 2, 0, -1, None, (1,), ())},
+        {"sum": ("Binary", 2, 0, 0, None, (), ())}, {"sum": ("Compare", 2, 0, 6, None, (1,), ())},
+        {"sum": ("Unary", 2, 0, 3, None, (), ())}, {"sum": ("Slice", 2, -1, -1, None, (1,), ())},
+        {"sum": ("Slice", 2, -1, -1, None, (0, 0, 0, 1), ())}, {"more": ("Tuple", 3, -1, -1, None, (0,), ())},
+        {"more": ("Item", 3, 2, -1, None, (), ())}, {"more": ("LoadFree", 3, 2, -1, None, (), ())},
+        {"more": ("LoadDefault", 3, 2, 0, None, (), ())}, {"more": ("SuperItem", 3, 2, -1, "name", (), ())},
+        {"more": ("Dict", 3, -1, -1, ("a", "b"), (2,), ())}, {"more": ("Call", 3, 2, -1, ("a", "b"), (2,), ())},
+        {"more": ("CheckKeys", -1, 2, -1, None, (), ())}, {"more": ("CheckSize", 3, 2, 0, None, (), ())},
+        {"more": ("CheckOwnCell", -1, 2, -1, None, (), ())}, {"more": ("CheckNull", -1, 1_000, -1, None, (), ())},
+        {"outputs": [(0, 2)]}, {"outputs": [(0, 2), (2, 2), (3, 2)]}, {"outputs": [(0, 0), (2, 2)]},
+        {"outputs": [(0, 2), (2, 4)]}, {"outputs": [(-1, 2), (2, 2)]}, {"outputs": [(-100, 2), (2, 2)]},
+        {"stores": [(0, "key", 2, -1, 0, 0)]}, {"stores": [(3, "key", 4, -1, 0, 0)]},
+        {"stores": [(3, "key", 2, 9, 0, 0)]}, {"stores": [(3, None, -1, -1, 0, 0)]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_numbers_of_plans_are_checked(changes):
+    """A plan runs on frames without looking again, so a number that names nothing is refused when it is made."""
+    with pytest.raises(ValueError, match="malformed plan"):
+        plan_of(**changes)
+
+
+def test_a_plan_of_its_own_numbers_is_made():
+    assert plan_of().counts == (0, 0, 0)
+    assert plan_of(stores=[(3, "key", 2, -1, 0, 0)], more=("Dict", 3, -1, -1, (), (), ())).counts == (0, 0, 0)

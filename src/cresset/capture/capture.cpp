@@ -519,7 +519,8 @@ class CapturedFrame {
       }
       return;
     }
-    const bool is_of_start = reinterpret_cast<Plan*>(plan)->start == instructions_.all()[start_].start;
+    const auto* made = reinterpret_cast<Plan*>(plan);
+    const bool is_of_start = made->code == machine_.code && made->start == instructions_.all()[start_].start;
     if (is_of_start && int(table_.at(start_).plans.size()) < context_.options.plan_limit) table_.addPlan(start_, plan);
   }
 

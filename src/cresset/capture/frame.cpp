@@ -7,6 +7,14 @@ void clearStack(PyObject** base, PyObject**& top) {
   while (top > base) Py_XDECREF(*--top);
 }
 
+int numVariablesOf(PyCodeObject* code) {
+#if PY_VERSION_HEX >= 0x030b0000
+  return code->co_nlocalsplus;
+#else
+  return code->co_nlocals + int(PyTuple_GET_SIZE(code->co_cellvars) + PyTuple_GET_SIZE(code->co_freevars));
+#endif
+}
+
 PyObject* Frame::globals() const {
   return raw_->f_globals;
 }
@@ -42,7 +50,7 @@ PyObject** Frame::slots() const {
   return raw_->localsplus;
 }
 int Frame::numVariables() const {
-  return code()->co_nlocalsplus;
+  return numVariablesOf(code());
 }
 
 namespace {
@@ -167,7 +175,7 @@ PyObject** Frame::slots() const {
   return raw_->f_localsplus;
 }
 int Frame::numVariables() const {
-  return int(raw_->f_valuestack - raw_->f_localsplus);
+  return numVariablesOf(code());
 }
 int Frame::position() const {
   return raw_->f_lasti + 1;

@@ -19,6 +19,9 @@ using RawFrame = _PyInterpreterFrame;
 using RawFrame = PyFrameObject;
 #endif
 
+/// Variables and cells of frames of this code.
+int numVariablesOf(PyCodeObject* code);
+
 class Frame {
  public:
   explicit Frame(RawFrame* raw) : raw_(raw) {}

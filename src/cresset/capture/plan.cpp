@@ -1,21 +1,37 @@
 #include "cresset/capture/plan.h"
 
 #if CRESSET_KNOWS_FRAMES
+#include <algorithm>
 #include <bit>
+#include <climits>
 #include <cstdint>
 #include <cstring>
 #include <new>
 #include <utility>
 
 #include "cresset/capture/binary_functions.h"
+#include "cresset/capture/instructions.h"
 
 namespace cresset::capture {
 namespace {
 
 PyTypeObject* plan_class = nullptr;
 
-constexpr const char* kKindNames[] = {
-#define STEP(NAME) #NAME,
+constexpr int kAny = INT_MAX;
+constexpr int kNumBinary = int(std::size(kBinary));
+constexpr int kMaxRegisters = 1 << 24;
+
+struct StepRule {
+  const char* name;
+  StepPlace a;
+  int least_b, greatest_b;
+  StepObject object;
+  int least_inputs, greatest_inputs;
+};
+
+constexpr StepRule kStepRules[] = {
+#define STEP(NAME, A, LEAST_B, GREATEST_B, OBJECT, LEAST, GREATEST) \
+  {#NAME, StepPlace::A, LEAST_B, GREATEST_B, StepObject::OBJECT, LEAST, GREATEST},
     CRESSET_PLAN_STEPS(STEP)
 #undef STEP
 };
@@ -297,7 +313,7 @@ PyObject* newTuple(const Step& step, const int* inputs, const Registers& registe
 
 /// The plan checks the class, which is derived from tuple.
 PyObject* newNamedTuple(PyObject* kind, const Step& step, const int* inputs, const Registers& registers) {
-  if (!PyType_Check(kind)) return nullptr;
+  if (!PyType_Check(kind) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(kind), &PyTuple_Type)) return nullptr;
   PyObject* items = newTuple(step, inputs, registers);
   PyObject* given = items == nullptr ? nullptr : PyTuple_Pack(1, items);
   Py_XDECREF(items);
@@ -538,6 +554,10 @@ unsigned versionOf(PyTypeObject* type) {
 }
 
 PlanResult applyPlan(Plan& plan, Machine& machine) {
+  if (machine.top - machine.slots < plan.num_slots) {  // a stack that is not as high as when the plan was recorded
+    plan.failed++;
+    return PlanResult::CheckFailed;
+  }
   Py_INCREF(reinterpret_cast<PyObject*>(&plan));  // it may be forgotten meanwhile
   PlanResult result = PlanResult::Applied;
   {
@@ -581,40 +601,174 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
 
 namespace {
 
-bool readStep(PyObject* described, Plan& plan) {
-  const char* name = nullptr;
-  Step step{};
-  PyObject *object = nullptr, *inputs = nullptr, *dead = nullptr;
-  if (!PyArg_ParseTuple(
-          described, "siiiOO!O!", &name, &step.target, &step.a, &step.b, &object, &PyTuple_Type, &inputs, &PyTuple_Type,
-          &dead)) {
-    return false;
+/// Reads what the recorder says into a plan, and checks each number: a plan runs on frames of its code, register by
+/// register, without looking again.
+class PlanReader {
+ public:
+  PlanReader(Plan& plan, PyCodeObject* code)
+      : plan_(plan), num_variables_(numVariablesOf(code)), stack_size_(code->co_stacksize), instructions_(code) {}
+
+  /// False with an exception set, as are the others.
+  bool readPlaces() {
+    const bool valid = instructions_.at(plan_.start) != nullptr && instructions_.at(plan_.end) != nullptr &&
+                       plan_.depth >= 0 && plan_.depth <= stack_size_ && plan_.num_registers >= 0 &&
+                       plan_.num_registers <= kMaxRegisters;
+    if (!valid) return refuse("no plan of this code");
+    has_value_.assign(size_t(plan_.num_registers), false);
+    owns_cell_.assign(size_t(num_variables_), false);
+    return true;
   }
-  int kind = 0;
-  while (kind < int(std::size(kKindNames)) && std::strcmp(kKindNames[kind], name) != 0) kind++;
-  bool valid = kind < int(std::size(kKindNames)) && step.target < plan.num_registers;
-  step.kind = StepKind(kind);
-  step.first = uint32_t(plan.operands->size());
-  for (PyObject* list : {inputs, dead}) {
-    valid = valid && PyTuple_GET_SIZE(list) <= UINT16_MAX;
-    for (Py_ssize_t i = 0; valid && i < PyTuple_GET_SIZE(list); i++) {
-      long index = PyLong_AsLong(PyTuple_GET_ITEM(list, i));
-      valid = index >= 0 && index < plan.num_registers;
-      plan.operands->push_back(int(index));
+
+  bool readStep(PyObject* described) {
+    const char* name = nullptr;
+    Step step{};
+    PyObject *object = nullptr, *inputs = nullptr, *dead = nullptr;
+    if (!PyTuple_Check(described)) return refuse("a step is a tuple");
+    if (!PyArg_ParseTuple(
+            described, "siiiOO!O!", &name, &step.target, &step.a, &step.b, &object, &PyTuple_Type, &inputs,
+            &PyTuple_Type, &dead)) {
+      return false;
     }
+    const auto* rule = std::find_if(std::begin(kStepRules), std::end(kStepRules), [&](const StepRule& each) {
+      return std::strcmp(each.name, name) == 0;
+    });
+    if (rule == std::end(kStepRules)) return refuse(name);
+    step.kind = StepKind(rule - std::begin(kStepRules));
+    step.first = uint32_t(plan_.operands->size());
+    step.num_inputs = uint16_t(PyTuple_GET_SIZE(inputs));
+    step.num_dead = uint16_t(PyTuple_GET_SIZE(dead));
+    const bool valid = readRegisters(inputs, true) && readRegisters(dead, false) && fits(*rule, step) &&
+                       fitsObject(*rule, step, object) && fitsTarget(step);
+    if (!valid) return refuse(name);
+    for (int i = 0; i < step.num_dead; i++) {
+      has_value_[size_t((*plan_.operands)[step.first + step.num_inputs + size_t(i)])] = false;
+    }
+    // None stands for nothing, except where it is the object.
+    step.object = object == Py_None && rule->object != StepObject::Any ? nullptr : Py_NewRef(object);
+    plan_.steps->push_back(step);
+    return true;
   }
-  step.num_inputs = uint16_t(PyTuple_GET_SIZE(inputs));
-  step.num_dead = uint16_t(PyTuple_GET_SIZE(dead));
-  if (!valid) {
-    if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "no step of a plan: %s", name);
+
+  bool readOutput(PyObject* described) {
+    PlanOutput output{};
+    if (!PyTuple_Check(described)) return refuse("an output is a tuple");
+    if (!PyArg_ParseTuple(described, "ii", &output.slot, &output.variable)) return false;
+    const bool is_cell = output.slot < 0;
+    const bool valid = (is_cell ? isVariable(-1 - output.slot) && owns_cell_[size_t(-1 - output.slot)]
+                                : output.slot - num_variables_ < plan_.depth) &&
+                       (output.variable == -1 || isSet(output.variable));
+    if (!valid) return refuse("an output");
+    plan_.outputs->push_back(output);
+    return true;
+  }
+
+  /// CPython would take what no output sets for an object.
+  bool setsStack() const {
+    std::vector<bool> is_set(size_t(plan_.depth), false);
+    for (const PlanOutput& output : *plan_.outputs) {
+      if (output.slot >= num_variables_) is_set[size_t(output.slot - num_variables_)] = true;
+    }
+    return std::find(is_set.begin(), is_set.end(), false) == is_set.end() || refuse("the stack at the end");
+  }
+
+  bool readStore(PyObject* described) {
+    PlanStore store{};
+    if (!PyTuple_Check(described)) return refuse("a store is a tuple");
+    if (!PyArg_ParseTuple(
+            described, "iOiipp", &store.container, &store.key, &store.value, &store.known, &store.is_new,
+            &store.of_globals)) {
+      return false;
+    }
+    const bool is_element = store.key != Py_None && store.key != Py_Ellipsis && store.key != Py_NotImplemented;
+    const bool valid = isSet(store.container) && (isSet(store.value) || (store.value == -1 && is_element)) &&
+                       (store.known == -1 || isSet(store.known));
+    if (!valid) return refuse("a store");
+    Py_INCREF(store.key);
+    plan_.stores->push_back(store);
+    return true;
+  }
+
+ private:
+  static bool refuse(const char* what) {
+    if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "malformed plan: %s", what);
     return false;
   }
-  // None stands for nothing, except where it is the object.
-  bool may_be_none = step.kind == StepKind::LoadConst || step.kind == StepKind::CheckIs;
-  step.object = object == Py_None && !may_be_none ? nullptr : Py_NewRef(object);
-  plan.steps->push_back(step);
-  return true;
-}
+
+  bool isRegister(long index) const { return index >= 0 && index < plan_.num_registers; }
+  bool isSet(int index) const { return isRegister(index) && has_value_[size_t(index)]; }
+  bool isVariable(int slot) const { return slot >= 0 && slot < num_variables_; }
+
+  bool readRegisters(PyObject* list, bool are_read) {
+    bool valid = PyTuple_GET_SIZE(list) <= UINT16_MAX;
+    for (Py_ssize_t i = 0; valid && i < PyTuple_GET_SIZE(list); i++) {
+      const long index = PyLong_AsLong(PyTuple_GET_ITEM(list, i));
+      valid = isRegister(index) && (!are_read || isSet(int(index)));
+      plan_.operands->push_back(int(index));
+    }
+    return valid;
+  }
+
+  bool fits(const StepRule& rule, const Step& step) {
+    if (step.b < rule.least_b || step.b > rule.greatest_b) return false;
+    if (step.num_inputs < rule.least_inputs || step.num_inputs > rule.greatest_inputs) return false;
+    switch (rule.a) {
+      case StepPlace::Nothing:
+        return true;
+      case StepPlace::Register:
+        return isSet(step.a);
+      case StepPlace::RegisterOrNone:
+        return step.a == -1 || isSet(step.a);
+      case StepPlace::Slot:
+        plan_.num_slots = std::max(plan_.num_slots, step.a < INT_MAX ? step.a + 1 : step.a);
+        return step.a >= 0 && step.a - num_variables_ < stack_size_;
+      case StepPlace::Variable:
+        if (isVariable(step.a) && step.kind == StepKind::CheckOwnCell) owns_cell_[size_t(step.a)] = true;
+        return isVariable(step.a);
+    }
+    return false;
+  }
+
+  static bool areTexts(PyObject* tuple) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
+      if (!PyUnicode_CheckExact(PyTuple_GET_ITEM(tuple, i))) return false;
+    }
+    return true;
+  }
+
+  static bool fitsObject(const StepRule& rule, const Step& step, PyObject* object) {
+    switch (rule.object) {
+      case StepObject::Nothing:
+        return object == Py_None;
+      case StepObject::Any:
+        return true;
+      case StepObject::Text:
+        return PyUnicode_CheckExact(object);
+      case StepObject::Tuple:
+        return PyTuple_Check(object) &&
+               (step.kind != StepKind::Dict || PyTuple_GET_SIZE(object) == Py_ssize_t(step.num_inputs));
+      case StepObject::NamesOrNone:
+        return object == Py_None ||
+               (PyTuple_Check(object) && areTexts(object) && PyTuple_GET_SIZE(object) <= Py_ssize_t(step.num_inputs));
+      case StepObject::Code:
+        return PyCode_Check(object);
+    }
+    return false;
+  }
+
+  bool fitsTarget(const Step& step) {
+    const bool is_check = step.kind > StepKind::Item && step.kind <= StepKind::CheckZero;
+    if (is_check) return step.target == -1;
+    if (!isRegister(step.target)) return false;
+    has_value_[size_t(step.target)] = true;
+    return true;
+  }
+
+  Plan& plan_;
+  const int num_variables_, stack_size_;
+  const Instructions instructions_;
+  std::vector<bool> has_value_;  // by register, after the steps that were read
+  std::vector<bool> owns_cell_;  // by variable: whether a step checks that it is a cell
+};
 
 void deletePlan(PyObject* self) {
   auto* plan = reinterpret_cast<Plan*>(self);
@@ -671,10 +825,10 @@ bool isPlan(PyObject* object) {
 
 PyObject* newPlan(PyObject*, PyObject* arguments) {
   int start = 0, end = 0, num_registers = 0, depth = 0;
-  PyObject *steps = nullptr, *outputs = nullptr, *stores = nullptr, *info = nullptr;
+  PyObject *code = nullptr, *steps = nullptr, *outputs = nullptr, *stores = nullptr, *info = nullptr;
   if (!PyArg_ParseTuple(
-          arguments, "iiiiO!O!O!O", &start, &end, &num_registers, &depth, &PyList_Type, &steps, &PyList_Type, &outputs,
-          &PyList_Type, &stores, &info)) {
+          arguments, "O!iiiiO!O!O!O", &PyCode_Type, &code, &start, &end, &num_registers, &depth, &PyList_Type, &steps,
+          &PyList_Type, &outputs, &PyList_Type, &stores, &info)) {
     return nullptr;
   }
   auto* plan = PyObject_New(Plan, plan_class);
@@ -683,29 +837,23 @@ PyObject* newPlan(PyObject*, PyObject* arguments) {
   plan->end = end;
   plan->num_registers = num_registers;
   plan->depth = depth;
+  plan->num_slots = 0;
+  plan->code = reinterpret_cast<PyCodeObject*>(code);
   plan->steps = new std::vector<Step>();
   plan->operands = new std::vector<int>();
   plan->outputs = new std::vector<PlanOutput>();
   plan->stores = new std::vector<PlanStore>();
   plan->info = Py_NewRef(info);
   plan->applied = plan->failed = plan->raised = 0;
-  bool valid = true;
-  for (Py_ssize_t i = 0; valid && i < PyList_GET_SIZE(steps); i++) {
-    valid = readStep(PyList_GET_ITEM(steps, i), *plan);
-  }
+  PlanReader reader(*plan, reinterpret_cast<PyCodeObject*>(code));
+  bool valid = reader.readPlaces();
+  for (Py_ssize_t i = 0; valid && i < PyList_GET_SIZE(steps); i++) valid = reader.readStep(PyList_GET_ITEM(steps, i));
   for (Py_ssize_t i = 0; valid && i < PyList_GET_SIZE(outputs); i++) {
-    PlanOutput output{};
-    valid = PyArg_ParseTuple(PyList_GET_ITEM(outputs, i), "ii", &output.slot, &output.variable) != 0;
-    plan->outputs->push_back(output);
+    valid = reader.readOutput(PyList_GET_ITEM(outputs, i));
   }
+  valid = valid && reader.setsStack();
   for (Py_ssize_t i = 0; valid && i < PyList_GET_SIZE(stores); i++) {
-    PlanStore store{};
-    valid = PyArg_ParseTuple(
-                PyList_GET_ITEM(stores, i), "iOiipp", &store.container, &store.key, &store.value, &store.known,
-                &store.is_new, &store.of_globals) != 0;
-    if (!valid) break;
-    Py_INCREF(store.key);
-    plan->stores->push_back(store);
+    valid = reader.readStore(PyList_GET_ITEM(stores, i));
   }
   if (!valid) Py_CLEAR(plan);
   return reinterpret_cast<PyObject*>(plan);

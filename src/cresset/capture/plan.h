@@ -18,54 +18,61 @@
 
 namespace cresset::capture {
 
-/// STEP(Name): `target`, `a`, `b` are registers (-1: none) or numbers, `object` what is named.
-#define CRESSET_PLAN_STEPS(STEP)                                                                        \
-  STEP(LoadSlot)           /* target = variable or stack place a */                                     \
-  STEP(LoadConst)          /* target = object */                                                        \
-  STEP(LoadGlobal)         /* target = object in the globals, builtins of function a or of the frame */ \
-  STEP(LoadCell)           /* target = contents of cell a */                                            \
-  STEP(LoadFree)           /* target = contents of cell b of function a */                              \
-  STEP(FreeCell)           /* target = cell b of function a */                                          \
-  STEP(Globals)            /* target = the globals of function a or of the frame */                     \
-  STEP(LoadDefault)        /* target = default b of function a, from the last on */                     \
-  STEP(LoadKeywordDefault) /* target = default of keyword argument object of function a */              \
-  STEP(InstanceDict)       /* target = the __dict__ of a */                                             \
-  STEP(ModuleDict)         /* target = the names of module a */                                         \
-  STEP(DictItem)           /* target = a[object], a a dict */                                           \
-  STEP(ClassItem)          /* target = what the class of a has as object */                             \
-  STEP(ClassMember)        /* target = what class a has as object */                                    \
-  STEP(SuperItem)          /* target = what follows inputs[0] in the classes of a and has object */     \
-  STEP(Referent)           /* target = what weak reference a refers to */                               \
-  STEP(Item)               /* target = a[b], a a list or tuple */                                       \
-  STEP(CheckType)          /* the class of a is object, and its version b */                            \
-  STEP(CheckClass)         /* class a is object, and its version b */                                   \
-  STEP(CheckIs)            /* a is object; None, True, False, Ellipsis or a weak reference to it */     \
-  STEP(CheckConst)         /* a is the number or text object, of the same class and bits */             \
-  STEP(CheckCode)          /* function a has this code */                                               \
-  STEP(CheckNoKey)         /* the __dict__ of a, if any, lacks object */                                \
-  STEP(CheckSize)          /* list, tuple or dict a has b elements */                                   \
-  STEP(CheckKeys)          /* dict a has the keys object, in this order */                              \
-  STEP(CheckNull)          /* there is nothing in stack place a */                                      \
-  STEP(CheckOwnCell)       /* variable a is a cell that nothing else refers to */                       \
-  STEP(CheckOwnDict)       /* variable a is a dict that nothing else refers to */                       \
-  STEP(CheckZero)          /* the function object of C returns 0, False or None */                      \
-  STEP(Save)               /* target = a(inputs): if the plan is given up, it is called after that */   \
-  STEP(Call)               /* target = a(inputs), object the names of the last ones or null */          \
-  STEP(Binary)             /* target = a (operator b) inputs[0], in place from 13 on */                 \
-  STEP(Compare)            /* target = a (comparison b) inputs[0] */                                    \
-  STEP(Is)                 /* target = (a is inputs[0]) != b */                                         \
-  STEP(Unary)              /* target = operator b of a */                                               \
-  STEP(GetItem)            /* target = a[inputs[0]] */                                                  \
-  STEP(GetAttr)            /* target = a.object */                                                      \
-  STEP(Tuple)              /* target = (inputs) */                                                      \
-  STEP(List)               /* target = [inputs] */                                                      \
-  STEP(Dict)               /* target = dict of the keys object and inputs */                            \
-  STEP(NamedTuple)         /* target = tuple of class a, as tuple.__new__ makes it, of inputs */        \
-  STEP(NewObject)          /* target = an object of class a, as object.__new__ makes it */              \
-  STEP(Slice)              /* target = slice(inputs) */
+/// What a step's `a` is, and what its object is; newPlan checks it.
+enum class StepPlace : uint8_t { Nothing, Register, RegisterOrNone, Slot, Variable };
+enum class StepObject : uint8_t { Nothing, Any, Text, Tuple, NamesOrNone, Code };
+
+/// STEP(Name, what `a` is, least `b`, greatest `b`, what `object` is, least number of inputs, greatest): `target` and
+/// the inputs are registers.
+// clang-format off
+#define CRESSET_PLAN_STEPS(STEP)                                                                                                           \
+  STEP(LoadSlot, Slot, -kAny, kAny, Nothing, 0, 0)            /* target = variable or stack place a */                                     \
+  STEP(LoadConst, Nothing, -kAny, kAny, Any, 0, 0)            /* target = object */                                                        \
+  STEP(LoadGlobal, RegisterOrNone, -kAny, kAny, Text, 0, 0)   /* target = object in the globals, builtins of function a or of the frame */ \
+  STEP(LoadCell, Register, -kAny, kAny, Nothing, 0, 0)        /* target = contents of cell a */                                            \
+  STEP(LoadFree, Register, 0, kAny, Nothing, 0, 0)            /* target = contents of cell b of function a */                              \
+  STEP(FreeCell, Register, 0, kAny, Nothing, 0, 0)            /* target = cell b of function a */                                          \
+  STEP(Globals, RegisterOrNone, -kAny, kAny, Nothing, 0, 0)   /* target = the globals of function a or of the frame */                     \
+  STEP(LoadDefault, Register, 1, kAny, Nothing, 0, 0)         /* target = default b of function a, from the last on */                     \
+  STEP(LoadKeywordDefault, Register, -kAny, kAny, Text, 0, 0) /* target = default of keyword argument object of function a */              \
+  STEP(InstanceDict, Register, -kAny, kAny, Nothing, 0, 0)    /* target = the __dict__ of a */                                             \
+  STEP(ModuleDict, Register, -kAny, kAny, Nothing, 0, 0)      /* target = the names of module a */                                         \
+  STEP(DictItem, Register, -kAny, kAny, Any, 0, 0)            /* target = a[object], a a dict */                                           \
+  STEP(ClassItem, Register, -kAny, kAny, Text, 0, 0)          /* target = what the class of a has as object */                             \
+  STEP(ClassMember, Register, -kAny, kAny, Text, 0, 0)        /* target = what class a has as object */                                    \
+  STEP(SuperItem, Register, -kAny, kAny, Text, 1, 1)          /* target = what follows inputs[0] in the classes of a and has object */     \
+  STEP(Referent, Register, -kAny, kAny, Nothing, 0, 0)        /* target = what weak reference a refers to */                               \
+  STEP(Item, Register, 0, kAny, Nothing, 0, 0)                /* target = a[b], a a list or tuple */                                       \
+  STEP(CheckType, Register, -kAny, kAny, Any, 0, 0)           /* the class of a is object, and its version b */                            \
+  STEP(CheckClass, Register, -kAny, kAny, Any, 0, 0)          /* class a is object, and its version b */                                   \
+  STEP(CheckIs, Register, -kAny, kAny, Any, 0, 0)             /* a is object; None, True, False, Ellipsis or a weak reference to it */     \
+  STEP(CheckConst, Register, -kAny, kAny, Any, 0, 0)          /* a is the number or text object, of the same class and bits */             \
+  STEP(CheckCode, Register, -kAny, kAny, Code, 0, 0)          /* function a has this code */                                               \
+  STEP(CheckNoKey, Register, -kAny, kAny, Any, 0, 0)          /* the __dict__ of a, if any, lacks object */                                \
+  STEP(CheckSize, Register, -kAny, kAny, Nothing, 0, 0)       /* list, tuple or dict a has b elements */                                   \
+  STEP(CheckKeys, Register, -kAny, kAny, Tuple, 0, 0)         /* dict a has the keys object, in this order */                              \
+  STEP(CheckNull, Slot, -kAny, kAny, Nothing, 0, 0)           /* there is nothing in stack place a */                                      \
+  STEP(CheckOwnCell, Variable, -kAny, kAny, Nothing, 0, 0)    /* variable a is a cell that nothing else refers to */                       \
+  STEP(CheckOwnDict, Variable, -kAny, kAny, Nothing, 0, 0)    /* variable a is a dict that nothing else refers to */                       \
+  STEP(CheckZero, Nothing, -kAny, kAny, Any, 0, 0)            /* the function object of C returns 0, False or None */                      \
+  STEP(Save, Register, -kAny, kAny, Nothing, 0, kAny)         /* target = a(inputs): if the plan is given up, it is called after that */   \
+  STEP(Call, Register, -kAny, kAny, NamesOrNone, 0, kAny)     /* target = a(inputs), object the names of the last ones or null */          \
+  STEP(Binary, Register, 0, kNumBinary - 1, Nothing, 1, 1)    /* target = a (operator b) inputs[0], in place from 13 on */                 \
+  STEP(Compare, Register, 0, Py_GE, Nothing, 1, 1)            /* target = a (comparison b) inputs[0] */                                    \
+  STEP(Is, Register, -kAny, kAny, Nothing, 1, 1)              /* target = (a is inputs[0]) != b */                                         \
+  STEP(Unary, Register, 0, 2, Nothing, 0, 0)                  /* target = operator b of a */                                               \
+  STEP(GetItem, Register, -kAny, kAny, Nothing, 1, 1)         /* target = a[inputs[0]] */                                                  \
+  STEP(GetAttr, Register, -kAny, kAny, Text, 0, 0)            /* target = a.object */                                                      \
+  STEP(Tuple, Nothing, -kAny, kAny, Nothing, 0, kAny)         /* target = (inputs) */                                                      \
+  STEP(List, Nothing, -kAny, kAny, Nothing, 0, kAny)          /* target = [inputs] */                                                      \
+  STEP(Dict, Nothing, -kAny, kAny, Tuple, 0, kAny)            /* target = dict of the keys object and inputs */                            \
+  STEP(NamedTuple, Register, -kAny, kAny, Nothing, 0, kAny)   /* target = tuple of class a, as tuple.__new__ makes it, of inputs */        \
+  STEP(NewObject, Register, -kAny, kAny, Nothing, 0, 0)       /* target = an object of class a, as object.__new__ makes it */              \
+  STEP(Slice, Nothing, -kAny, kAny, Nothing, 2, 3)            /* target = slice(inputs) */
+// clang-format on
 
 enum class StepKind : uint8_t {
-#define STEP(NAME) NAME,
+#define STEP(NAME, ...) NAME,
   CRESSET_PLAN_STEPS(STEP)
 #undef STEP
 };
@@ -101,6 +108,8 @@ enum class PlanResult { Applied, CheckFailed, Raised, Outrun };
 /// A Python object; made by newPlan.
 struct Plan {
   PyObject_HEAD int start, end, num_registers, depth;  // depth: of the stack at the end
+  int num_slots;                                       // variables and places of the stack that it may read
+  const PyCodeObject* code;                            // not owned, only compared: the code owns its plans
   std::vector<Step>* steps;
   std::vector<int>* operands;  // registers
   std::vector<PlanOutput>* outputs;
@@ -109,10 +118,11 @@ struct Plan {
   unsigned long long applied, failed, raised;
 };
 
-/// From what the recorder in Python says: (start, end, number of registers, depth at the end, [(kind, target, a, b,
-/// object, inputs, dead)], [(slot, register)], [(register of a dict, list or cell, key, register or -1, register of
+/// From what the recorder in Python says: (code, start, end, number of registers, depth at the end, [(kind, target, a,
+/// b, object, inputs, dead)], [(slot, register)], [(register of a dict, list or cell, key, register or -1, register of
 /// what is there before or -1, whether the plan makes the dict, whether it is a global variable)], what `info` says).
-/// Null with an exception set if that is malformed.
+/// Null with an exception set if that is malformed: ValueError if a number is none that the code's frames and the steps
+/// before have (a register that was not set, a slot, a place in the code).
 PyObject* newPlan(PyObject* module, PyObject* arguments);
 /// Adds the class Plan to a module. False with an exception set.
 bool addPlanClass(PyObject* module);
