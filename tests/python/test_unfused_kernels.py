@@ -472,3 +472,48 @@ def test_levels():
                 results.append(result)
             assert_same(results[0], results[1], (text, n))
             assert not results[0][n:].any()
+
+
+@pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("function", [torch.xlogy, lambda x, y: torch.nn.functional.mse_loss(x, y, reduction="none")])
+def test_half_precision_is_rounded_once(half, function):
+    """Where ATen's own function rounds each of its steps, the kernel rounds its result (docs/decisions/0010-kernels.md)."""
+    x, y = (torch.rand(2, 20000) * 4 + 0.01).to(half)
+    once = function(x.double(), y.double()).to(half)
+    assert (function(x, y) != once).sum() > 1000
+    traced = cresset.trace(function, (x, y), check_trace=False)
+    for _ in range(3):
+        assert (traced(x, y) != once).sum() < 20  # float32 lies just beside the middle between two numbers
+    with cresset.options.override(numerics="exact"):
+        exact = cresset.trace(function, (x, y), check_trace=False)
+        for _ in range(3):
+            assert exact(x, y).equal(function(x, y))
+
+
+@pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
+def test_divergence_with_half_precision(half):
+    """Its loss and gradients are not further from the true ones than eager's, of which they differ."""
+    x, target = torch.randn(64, 64), (torch.rand(64, 64) + 0.01).to(half)
+
+    def run(function, *dtypes):
+        inputs = [t.to(dtype).requires_grad_() for t, dtype in zip((x, target), dtypes, strict=True)]
+        loss = function(*inputs)
+        return [loss.detach(), *torch.autograd.grad(loss.sum(), inputs)]
+
+    def divergence(x, target):
+        return torch.nn.functional.kl_div(x, target, reduction="none")
+
+    eager, true = run(divergence, torch.float32, half), run(divergence, torch.float64, torch.float64)
+    traced = cresset.trace(divergence, (x.clone().requires_grad_(), target.clone().requires_grad_()), check_trace=False)
+    for _ in range(3):
+        ours = run(traced, torch.float32, half)
+    for found, theirs, exact in zip(ours, eager, true, strict=True):
+        assert found.dtype == theirs.dtype
+        assert (found.double() - exact).square().mean() <= (theirs.double() - exact).square().mean()
+    with cresset.options.override(numerics="exact"):
+        traced = cresset.trace(
+            divergence, (x.clone().requires_grad_(), target.clone().requires_grad_()), check_trace=False
+        )
+        for _ in range(3):
+            ours = run(traced, torch.float32, half)
+    assert all(found.equal(theirs) for found, theirs in zip(ours, eager, strict=True))
