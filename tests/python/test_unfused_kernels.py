@@ -517,3 +517,17 @@ def test_divergence_with_half_precision(half):
         for _ in range(3):
             ours = run(traced, torch.float32, half)
     assert all(found.equal(theirs) for found, theirs in zip(ours, eager, strict=True))
+
+
+@pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("half_first", [False, True])
+def test_gradients_of_powers_of_mixed_dtypes(half, half_first):
+    """The logarithm is of the base in the dtype of the result, as eager's."""
+    dtypes = (half, torch.float32) if half_first else (torch.float32, half)
+    inputs = [(torch.rand(64) + 0.1).to(dtype).requires_grad_() for dtype in dtypes]
+    expected = torch.autograd.grad(torch.pow(*inputs).sum(), inputs)
+    with cresset.options.override(numerics="exact"):
+        traced = cresset.trace(torch.pow, tuple(inputs), check_trace=False)
+        for _ in range(3):
+            found = torch.autograd.grad(traced(*inputs).sum(), inputs)
+    assert all(ours.equal(theirs) for ours, theirs in zip(found, expected, strict=True))
