@@ -807,14 +807,14 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
             return
         if has_finalizer(type(value.object)):
             raise NoRow("an object with a finalizer that may be freed")
-        if not self.is_held(value, variable):
-            self.lets_go(value.object)
-
-    def lets_go(self, object):
-        """Of an object that nothing may have but the plan."""
-        if weakref.getweakrefcount(object):
+        is_referred_to = weakref.getweakrefcount(value.object) > 0
+        if not is_referred_to and owns_nothing(value.object):
+            return  # before all steps are looked at
+        if self.is_held(value, variable):
+            return
+        if is_referred_to:
             raise NoRow("an object with weak references that may be freed")
-        self.has_let_go |= not owns_nothing(object)
+        self.has_let_go = True
 
     def LOAD_DEREF(self, view, frame, argument):
         frame.stack.append(self.free_variable(view, frame, argument))

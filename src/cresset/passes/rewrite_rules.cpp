@@ -246,7 +246,7 @@ RewriteRules::Rule RewriteRules::parse(std::string_view line) {
     if (!list.assignments.empty() || list.results.size() != 1) checker.fail("expected one expression");
     return std::move(list.results[0]);
   };
-  Rule rule{line, expression(line.substr(0, arrow)), expression(rest.substr(0, condition)), std::nullopt};
+  Rule rule{expression(line.substr(0, arrow)), expression(rest.substr(0, condition)), std::nullopt};
   if (!isOperator(rule.pattern)) checker.fail("a pattern is a call of an operator");
   checker.checkPattern(rule.pattern);
   checker.checkResult(rule.result);
@@ -278,9 +278,10 @@ Value* RewriteRules::apply(Node* node, const AskIfWritten& is_written) const {
     if (!match.matchArguments(rule.pattern, node)) continue;
     // What writes to values takes longest to find out.
     const bool computes = rule.result.kind == Kind::Call && !isOperator(rule.result);
-    if (computes && !match.call(rule.result)) continue;
+    const auto constant = computes ? match.call(rule.result) : std::nullopt;
+    if (computes && !constant) continue;
     if ((rule.condition && match.holds(*rule.condition) != true) || !match.isStable()) continue;
-    Value* value = match.build(rule.result);
+    Value* value = constant ? insertConstantBefore(node, *constant) : match.build(rule.result);
     if (!value) continue;
     if (!isOperator(rule.result)) return value;
     // Another rule may hold of the new node.

@@ -12,7 +12,8 @@
 // constant from values, or a call of an operator, which becomes a node. If a function can't tell, the rule does not
 // hold.
 //
-// A condition connects functions of values by `and`, `or`, `not`.
+// A condition connects functions that answer True or False by `and`, `or`, `not`. What one can't tell does not hold,
+// and neither does its negation.
 //
 // Thread-safety: rules are immutable.
 #pragma once
@@ -65,7 +66,6 @@ class RewriteRules {
 
  private:
   struct Rule {
-    std::string_view line;
     Expression pattern, result;
     std::optional<Expression> condition;
   };
