@@ -81,6 +81,12 @@ def programs():
     layer = nn.TransformerEncoderLayer(32, 4, 64, norm_first=True, batch_first=True)
     yield "transformer layer, training", layer, (torch.randn(2, 5, 32),)
 
+    def under_autocast(x):
+        with torch.autocast("cpu", torch.bfloat16):
+            return layer(x)
+
+    yield "transformer layer, training, in autocast", under_autocast, (torch.randn(2, 5, 32),)
+
 
 def networks(part):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "python"))

@@ -48,7 +48,7 @@ def is_wanted(node, values):
         return False  # a graph that writes to what it was given knows less of it
     if node.function is torch.Tensor.item or any(node.function is one for one in EMPTY):
         return False  # a number of the language that may be of several types; memory that is yet to be written
-    if is_of_numbers(node.function) or node.function is torch.tensor or node.modes is not None:
+    if is_of_numbers(node.function) or node.function is torch.tensor or node.ends_casts:
         return False  # the language computes on where Python raises
     if result is None or type(result.object) not in _kinds_of_results(node):
         return False
@@ -145,17 +145,23 @@ def _compiled(text):
 
 
 class Phases:
-    """The calls of a segment in an order in which as many as possible are in compiled graphs: odd phases are graphs, even
-    ones are calls of the plan, and each call is in the first phase of its kind after what it takes."""
+    """The calls of a segment in an order in which as many as possible are in compiled graphs. A phase is of one kind: calls
+    of the plan, or a graph that is called in one of `modes`; the kinds follow each other round and round, and each call is in
+    the first phase of its kind after what it takes."""
 
     def __init__(self, segment):
         self.segment = segment
         self.values = segment.recorder.values
         self.of = {}  # register -> phase
         self.apart = self.find_apart()
-        # What is written to may be seen under many names: then calls stay in the program's order.
+        modes_of = self.find_modes()
+        self.modes = list(dict.fromkeys(modes_of.values()))
+        self.kind_of_graph = {register: 1 + self.modes.index(modes) for register, modes in modes_of.items()}
+        # What is written to may be seen under many names, and casts are kept until their mode ends: then calls stay in the
+        # program's order.
         self.in_order = sum(node.is_random for node in segment.nodes) > 1 or any(
-            node.written is not None or (node.effect and node not in self.apart) for node in segment.nodes
+            node.written is not None or node.ends_casts or (node.effect and node not in self.apart)
+            for node in segment.nodes
         )
         wanted = {node.register for node in segment.nodes if is_wanted(node, self.values)}
         while True:
@@ -166,17 +172,34 @@ class Phases:
             wanted -= refused
         self.wanted = wanted
 
+    def find_modes(self):
+        """The modes of the graph that a call may be in, by register. Calls on tensors have them, what asks for parts and
+        sizes is in the modes of the call before it."""
+        calls = [node for node in self.segment.nodes if self.is_on_tensors(node)]
+        modes = calls[0].modes if calls else None
+        found, calls = {}, set(calls)
+        for node in self.segment.nodes:
+            modes = node.modes if node in calls else modes
+            found[node.register] = modes
+        return found
+
+    def is_on_tensors(self, node):
+        result = self.values.get(node.register)
+        is_part = node.step is None or node.step[0] == "Item"
+        return not is_part and is_of_tensors(getattr(result, "object", 0))
+
     def assign(self, wanted):
         self.of, last = {}, 0
+        num_kinds = 1 + len(self.modes)
         for node in self.segment.nodes:
-            in_graph = node.register in wanted
-            phase = int(in_graph)
+            kind = self.kind_of_graph[node.register] if node.register in wanted else 0
+            phase = kind
             if self.in_order and node not in self.apart:
-                phase = max(phase, last + (last % 2 != in_graph))
+                phase = max(phase, last + (kind - last) % num_kinds)
             for register in self.taken(node):
                 before = self.of.get(register)
                 if before is not None:
-                    phase = max(phase, before + (before % 2 != in_graph))
+                    phase = max(phase, before + (kind - before) % num_kinds)
             self.of[node.register] = phase
             if node not in self.apart:
                 last = phase
@@ -228,26 +251,27 @@ class Phases:
         """Whether a call's result can be in the graph of another call: as an input, if it is not made there."""
         return type(self.values[register].object) in _TYPES or self.of[register] == self.of[node.register]
 
-    def graphs(self):
-        """(phase, calls) in order."""
-        for phase in range(max(self.of.values(), default=-1) + 1):
-            nodes = [node for node in self.segment.nodes if self.of[node.register] == phase]
-            if nodes:
-                yield phase % 2 == 1, nodes
+    def in_turn(self):
+        """(whether the phase is a graph, the modes of the graph, calls), in order."""
+        members = collections.defaultdict(list)
+        for node in self.segment.nodes:
+            members[self.of[node.register]].append(node)
+        for phase, nodes in sorted(members.items()):
+            kind = phase % (1 + len(self.modes))
+            yield kind > 0, self.modes[kind - 1] if kind else None, nodes
 
 
 def steps_with_graphs(segment, recorded):
     """The plan's steps with calls of compiled graphs; None if none is worth it. And the number of their calls. Where
-    operators are cast or transformed, they are the recorded ones, for just such calls."""
-    modes = common_modes(segment)
+    operators are transformed, they are the recorded ones, for just such calls."""
     phases = Phases(segment)
     if not phases.wanted:
         return None, 0
     if _C._is_transformed():
         return recorded + (segment.pins if segment.dynamic is False else []) + guard(segment, True), 0
-    steps, values = Steps(segment), phases.values
-    for is_graph, nodes in phases.graphs():
-        if is_graph and not steps.add_graph(nodes, phases, values, modes):
+    steps = Steps(segment)
+    for is_graph, modes, nodes in phases.in_turn():
+        if is_graph and not steps.add_graph(nodes, phases, modes):
             return None, 0
         if not is_graph:
             for node in nodes:
@@ -256,27 +280,8 @@ def steps_with_graphs(segment, recorded):
     return segment.without_unused(steps.steps), len(phases.wanted)
 
 
-def common_modes(segment):
-    """The modes that all calls on tensors are made in, if they are not of gradients only: graphs are called in them, and
-    the calls are as if there were none. None if there are no such modes, or several: then such calls are in no graph."""
-    values = segment.recorder.values
-    nodes = [
-        node
-        for node in segment.nodes
-        if node.step is not None
-        and node.step[0] != "Item"
-        and is_of_tensors(getattr(values.get(node.register), "object", 0))
-    ]
-    found = {node.modes for node in nodes}
-    if len(found) != 1 or found == {None} or any(node.grad_mode is not None for node in segment.nodes):
-        return None
-    for node in segment.nodes:
-        node.modes = None
-    return found.pop()
-
-
 def guard(segment, expected):
-    """Steps that check whether operators are cast or transformed."""
+    """Steps that check whether operators are transformed."""
     if not expected:
         return [("CheckZero", -1, -1, -1, _C._is_transformed, ())]
     function, answer = segment.recorder.new_register(), segment.recorder.new_register()
@@ -306,7 +311,7 @@ class Steps:
             self.need(register)
         self.steps.append(step)
 
-    def add_graph(self, nodes, phases, values, modes):
+    def add_graph(self, nodes, phases, modes):
         inside = {node.register for node in nodes}
         inputs, outputs = {}, []
         for node in nodes:
@@ -320,7 +325,7 @@ class Steps:
         outputs = [
             node.register for node in nodes if node.register in elsewhere and node.function is not operator.setitem
         ]
-        function = compile_nodes(nodes, list(inputs), outputs, values)
+        function = compile_nodes(nodes, list(inputs), outputs, phases.values)
         if function is None:
             return False
         recorder = self.segment.recorder

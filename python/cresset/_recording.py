@@ -602,8 +602,6 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         options = self.options
         if options.backend is None and options.dynamic is not False and num_calls < MIN_CALLS:
             return steps, 0
-        if any(step[0] == "Save" and self.values[step[2]].object is _C._KeptCasts for step in steps):
-            return steps, 0  # casts of parameters are kept from one call to the next: they stay in the program's order
         try:
             segment = Segment(self, steps, outputs, options.dynamic, options.backend is not None)
         except NotAGraph as reason:

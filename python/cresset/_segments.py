@@ -69,13 +69,14 @@ class Other(Ref):
 class Node:
     """A call of the graph. `method` is the name of a method of tensors, or None; `names` those of the last arguments.
     `written` is the register of the argument that it writes to, and returns, if any; `grad_mode` whether gradients are on
-    in it, None if as around the graph; `modes` those of _C._CallInModes if they are not of gradients only; `effect` the
-    registers that it writes to besides, none of a call that draws random
-    numbers, None of one without effect."""
+    in it, None if as around the graph; `modes` those of _C._CallInModes if they are not of gradients only; `ends_casts`
+    whether casts that autocast keeps are dropped; `effect` the registers that it writes to besides, none of a call that draws
+    random numbers, None of one without effect."""
 
     __slots__ = (
         "arguments",
         "effect",
+        "ends_casts",
         "function",
         "grad_mode",
         "method",
@@ -93,6 +94,7 @@ class Node:
         self.place, self.name, self.method = place, name, method
         self.step = step  # of the plan, that does the same
         self.written = self.grad_mode = self.modes = self.effect = None
+        self.ends_casts = isinstance(function, _C._KeptCasts)
 
     @property
     def is_random(self):
@@ -190,7 +192,8 @@ class Segment:
         value = self.recorder.values.get(target)
         if value is None:
             raise NotAGraph("a result that was not seen")
-        if not depends and not is_of_tensors(value.object):
+        ends_casts = kind == "Call" and isinstance(self.recorder.values[step[2]].object, _C._KeptCasts)
+        if not depends and not ends_casts and not is_of_tensors(value.object):
             self.outside.append(step)
         elif kind == "Is":
             raise NotAGraph("the identity of an intermediate result")

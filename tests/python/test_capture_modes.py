@@ -191,6 +191,67 @@ def test_parameters_that_autocast_casts_once(cache):
     gradients_agree(f, list(net.parameters()), contexts=contexts, plans=None)
 
 
+class Deep(nn.Module):
+    """More calls than a graph needs to be worth it; the layers' norm, and with it its casts, is shared."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+        self.norm = nn.LayerNorm(4)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + self.norm(torch.relu(layer(x)) @ layer.weight)
+        return x.softmax(-1)
+
+
+def in_graphs(report):
+    return [plan.graph_calls for plan in report.plans if plan.applied]
+
+
+def to_half():
+    return torch.autocast("cpu", torch.float16)
+
+
+AUTOCASTS = [
+    torch.enable_grad,
+    lambda: torch.autocast("cpu", torch.bfloat16),
+    to_half,
+    lambda: torch.autocast("cpu", torch.bfloat16, cache_enabled=False),
+    lambda: torch.autocast("cpu", torch.bfloat16, enabled=False),
+]
+
+
+def test_graphs_that_are_called_under_autocast():
+    net = Deep()
+    report = gradients_agree(lambda x: net(x), list(net.parameters()), contexts=AUTOCASTS)
+    assert min(in_graphs(report)) >= 12
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_graphs_in_autocast(cache):
+    """Each with its own modes: calls in one autocast are a graph, those in the next and those outside are others."""
+    net, other = Deep(), Deep()
+
+    def f(x):
+        y = (x * 2).tanh().exp() + 1
+        with torch.autocast("cpu", torch.bfloat16, cache_enabled=cache):
+            y = net(y)
+            y = y @ other(y).T @ net(y * 2)
+        z = (y.float() * y).sin().cos() - y
+        with torch.autocast("cpu", torch.bfloat16):
+            z = net(z)
+            with torch.autocast("cpu", enabled=False):
+                z = (z.float() @ x.T).relu().exp() @ x
+        return (z + y).sigmoid() * x.size(1)
+
+    parameters = [*net.parameters(), *other.parameters()]
+    # A cast is kept until the outermost autocast ends, whatever its dtype.
+    contexts = [context for context in AUTOCASTS if context is not to_half]
+    report = gradients_agree(f, parameters, contexts=contexts, plans=None)
+    assert min(in_graphs(report)) >= 50
+
+
 def test_casts_end_with_autocast():
     """A parameter that changes between two contexts is cast anew, also in the next call."""
     net = Net()

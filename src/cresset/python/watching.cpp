@@ -40,14 +40,12 @@ PyObject* isWatchedClosely(PyObject*, PyObject*) {
       !at::SavedTensorDefaultHooks::get_tls_state().stack.empty());
 }
 
-/// Whether operators do more than compute and record gradients: something is cast or transformed.
+/// Whether operators do more than compute, cast as autocast says, and record gradients.
 PyObject* isTransformed(PyObject*, PyObject*) {
   static constexpr auto kUsual =
       c10::DispatchKeySet({c10::DispatchKey::BackendSelect, c10::DispatchKey::ADInplaceOrView});
   const c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
-  // Autocast is on where its keys are not excluded.
-  return PyBool_FromLong(
-      !(keys.included_ - kUsual).empty() || !(c10::autocast_dispatch_keyset - keys.excluded_).empty());
+  return PyBool_FromLong(!(keys.included_ - kUsual).empty());
 }
 
 // ---- Calls in modes of their own
