@@ -101,6 +101,7 @@ class AliasDb {
 
   /// Whether executing the two in the other order could be told apart: one writes what the other reads or writes, both
   /// have effects that keep their order, or one may raise an exception and the other has effects that would show then.
+  /// Two that may both raise do not conflict: who moves one past the other has to ask for that, too (mayRaise).
   bool conflict(const Node* a, const Node* b);
 
   /// Moves `node` to directly after (before) `place`, in the same block, together with the nodes in between that depend

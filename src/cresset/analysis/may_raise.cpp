@@ -123,6 +123,8 @@ bool mayRaise(const Node& node, Raises raises) {
         if (node.input(i)->type()->kind() == c10::TypeKind::TensorType) return true;
       }
       return false;
+    case Raises::OfTupleIndex:
+      return !placeInTuple(node);
     case Raises::InBodies:
       for (const Block* block : Bodies(node)) {
         const auto nodes = block->nodes();

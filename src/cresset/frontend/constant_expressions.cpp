@@ -9,6 +9,7 @@
 #include "cresset/frontend/annotations.h"
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/compiler.h"
+#include "cresset/frontend/messages.h"
 #include "cresset/frontend/special_forms.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
@@ -237,8 +238,13 @@ class ConstantEvaluator {
           type->name() ? c10::ivalue::Tuple::createNamed(std::move(inputs), type)
                        : c10::ivalue::Tuple::create(std::move(inputs)));
     }
-    if (node->kind() == prim::TupleIndex)
-      return inputs.at(0).toTupleRef().elements()[static_cast<size_t>(inputs.at(1).toInt())];
+    if (node->kind() == prim::TupleIndex) {
+      const auto& elements = inputs.at(0).toTupleRef().elements();
+      const auto size = static_cast<int64_t>(elements.size());
+      const int64_t index = inputs.at(1).toInt(), place = index < 0 ? index + size : index;
+      if (place < 0 || place >= size) throw UserError(messages::tupleIndex(size, index), range);
+      return elements[static_cast<size_t>(place)];
+    }
     const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
     if (!op || !op->isPure()) throw UserError(std::string("the value of this expression ") + kNotConstant, range);
     try {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cresset/ir/constants.h"
 #include "cresset/ir/structure_checks.h"
 #include "cresset/support/error.h"
 
@@ -171,6 +172,15 @@ void checkRow(const Node& n, const Structure& structure) {
 }  // namespace
 
 }  // namespace structure
+
+std::optional<size_t> placeInTuple(const Node& node) {
+  const auto constant = constantAs<int64_t>(node.input(1));
+  const auto* tuple = node.input(0)->type()->castRaw<c10::TupleType>();
+  if (!constant || !tuple) return std::nullopt;
+  const auto size = static_cast<int64_t>(tuple->elements().size());
+  const int64_t place = *constant < 0 ? *constant + size : *constant;
+  return place >= 0 && place < size ? std::optional(static_cast<size_t>(place)) : std::nullopt;
+}
 
 std::span<const Structure> structures() {
   return structure::kStructures;

@@ -36,6 +36,7 @@ enum class Memory : uint8_t {
 enum class Raises : uint8_t {
   Never,
   OfTensorKeys,  // if the first input of a pair is a tensor: it can't be hashed
+  OfTupleIndex,  // unless the second input is a constant, an index of the first
   InBodies,      // as the nodes of its blocks or subgraph do
   Always,        // for some inputs
 };
@@ -54,6 +55,10 @@ struct Structure {
   bool sets_state = false;
   bool runs_apart = false;
 };
+
+/// The element of the tuple that a prim::TupleIndex returns; nothing if its index is not constant or there is no such
+/// element: then it raises an IndexError when it runs.
+std::optional<size_t> placeInTuple(const Node& node);
 
 /// All rows, by Structural.
 std::span<const Structure> structures();

@@ -11,6 +11,7 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ir/messages.h"
 #include "cresset/ir/printer.h"
+#include "cresset/ir/structure.h"
 #include "cresset/ir/subgraph.h"
 
 namespace cresset::structure {
@@ -228,12 +229,8 @@ void checkTupleUnpack(const Node& n) {
 
 void checkTupleIndex(const Node& n) {
   const auto tuple = n.inputs()[0]->type()->cast<c10::TupleType>();
-  auto constant = toIValue(n.inputs()[1]);
-  auto size = static_cast<int64_t>(tuple->elements().size());
-  if (constant) {
-    int64_t i = constant->toInt() < 0 ? constant->toInt() + size : constant->toInt();
-    if (i < 0 || i >= size) return;  // raises IndexError when it runs
-    expectElement(*tuple, static_cast<size_t>(i), *n.outputs()[0]);
+  if (toIValue(n.inputs()[1])) {
+    if (const auto place = placeInTuple(n)) expectElement(*tuple, *place, *n.outputs()[0]);
     return;
   }
   for (const TypePtr& element : tuple->elements()) {

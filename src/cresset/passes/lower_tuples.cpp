@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "cresset/ir/constants.h"
+#include "cresset/ir/structure.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
 
@@ -56,10 +57,9 @@ bool forward(Node* node) {
   if (node->kind() == prim::TupleUnpack) {
     for (size_t i = 0; i < node->outputs().size(); ++i) node->output(i)->replaceAllUsesWith(elements[i]);
   } else if (node->kind() == prim::TupleIndex) {
-    const auto constant = constantAs<int64_t>(node->input(1));
-    if (!constant) return false;
-    const int64_t index = *constant < 0 ? *constant + static_cast<int64_t>(elements.size()) : *constant;
-    node->output()->replaceAllUsesWith(elements[static_cast<size_t>(index)]);
+    const auto place = placeInTuple(*node);
+    if (!place) return false;
+    node->output()->replaceAllUsesWith(elements[*place]);
   } else {
     Graph& graph = node->graph();
     const InsertPointGuard guard(graph, node);

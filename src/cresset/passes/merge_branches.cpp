@@ -13,6 +13,7 @@
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/gradients.h"
 #include "cresset/analysis/graph_analyses.h"
+#include "cresset/analysis/may_raise.h"
 #include "cresset/ir/nesting.h"
 #include "cresset/passes/pass.h"
 
@@ -41,10 +42,13 @@ class Sequence {
     is_seen_by_autograd_ |= isSeenByAutograd(node);
   }
 
-  /// Whether the later node could run before all of these.
+  /// Whether the later node could run before all of these. Of two that may raise the first decides with what.
   bool canFollow(AliasDb& memory, const Node* node) const {
     if (users_.contains(node) || (is_seen_by_autograd_ && isSeenByAutograd(node))) return false;
-    return std::none_of(nodes.begin(), nodes.end(), [&](Node* other) { return memory.conflict(other, node); });
+    const bool may_raise = mayRaise(*node);
+    return std::none_of(nodes.begin(), nodes.end(), [&](Node* other) {
+      return memory.conflict(other, node) || (may_raise && mayRaise(*other));
+    });
   }
 
   std::vector<Node*> nodes;

@@ -58,6 +58,7 @@ class DictBuilder {
     if (!key) return false;
     // What is put in may have been computed after the dict was made.
     made->moveBefore(node);
+    untouched_.erase(node->input(2));  // a dict that another one holds
     const auto [place, added] = places.emplace(*key, made->inputs().size() + 1);
     if (added) {
       made->addInput(node->input(1));
