@@ -196,8 +196,8 @@ NUMBERS = [
     ("docs/caches.md", r"place in the code \| (\d+) classes", lambda: constant("interpreter/code.h", "kMaxTargets")),
     ("docs/caches.md", r"([\d,]+) of up to \d+ bytes", lambda: constant("interpreter/value_kind.cpp", "kMost")),
     ("docs/caches.md", r"of up to (\d+) bytes", lambda: constant("interpreter/value_kind.cpp", "kMaxTextLength")),
-    ("docs/caches.md", r"([\d,]+) of up to \d+ integers", lambda: constant("interpreter/value_kind.cpp", "kMost")),
-    ("docs/caches.md", r"of up to (\d+) integers", lambda: constant("interpreter/value_kind.cpp", "kMaxIntegers")),
+    ("docs/caches.md", r"([\d,]+) of up to \d+ elements", lambda: constant("interpreter/value_kind.cpp", "kMost")),
+    ("docs/caches.md", r"of up to (\d+) elements", lambda: constant("interpreter/value_kind.cpp", "kMaxElements")),
     (
         "docs/caches.md",
         r"([\d,]+), then emptied",

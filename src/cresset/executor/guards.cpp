@@ -171,7 +171,7 @@ std::vector<std::shared_ptr<BailOutSite>> armGuards(
 }
 
 /// What is read of the list is known; whoever holds it holds the list itself.
-static void tellElements(Value* list, const std::vector<int64_t>& elements) {
+static void tellElements(Value* list, c10::ArrayRef<c10::IValue> elements) {
   Graph& graph = list->node()->graph();
   std::vector<Use> reads;
   for (const Use& use : list->uses()) {
@@ -179,7 +179,7 @@ static void tellElements(Value* list, const std::vector<int64_t>& elements) {
   }
   if (reads.empty()) return;
   std::vector<Value*> constants;
-  for (const int64_t element : elements) constants.push_back(graph.insertConstant(element));
+  for (const c10::IValue& element : elements) constants.push_back(graph.insertConstant(element));
   Node* made = graph.insertNode(graph.create(prim::ListConstruct, constants));
   made->output()->setType(list->type());
   for (const Use& use : reads) use.user->replaceInput(use.offset, made->output());
@@ -187,11 +187,12 @@ static void tellElements(Value* list, const std::vector<int64_t>& elements) {
 
 Value* tellKind(Value* value, const ValueKind& kind, const c10::TypePtr& type) {
   Graph& graph = value->node()->graph();
-  if (kind.kind == ValueKind::Kind::Integers) {
-    tellElements(value, kind.integersOfNumber());
+  const auto constant = kind.constant();
+  if (constant && constant->isList()) {
+    tellElements(value, constant->toListRef());
     return nullptr;
   }
-  if (const auto constant = kind.constant()) {
+  if (constant) {
     if (value->hasUses()) value->replaceAllUsesWith(graph.insertConstant(*constant, value->type()));
     return nullptr;
   }

@@ -74,8 +74,8 @@ class AttributeLifter {
 
   /// Whether what is in the list is the same throughout a call, and read by it.
   bool isKnownList(Value& list) {
-    if (guardFor(*list.type(), false, /*of_attribute=*/true) != Guard::Integers || memory_->hasWriters(&list))
-      return false;
+    const auto guard = guardFor(*list.type(), false, /*of_attribute=*/true);
+    if ((guard != Guard::Integers && guard != Guard::Texts) || memory_->hasWriters(&list)) return false;
     const auto uses = list.uses();
     return std::any_of(uses.begin(), uses.end(), [](const Use& use) { return onlyReadsElements(*use.user); });
   }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <shared_mutex>
+#include <type_traits>
 #include <unordered_map>
 
 namespace cresset {
@@ -46,43 +47,63 @@ class Numbered {
 };
 
 constexpr size_t kMaxTextLength = 64;
-constexpr size_t kMaxIntegers = 32;  // in a list
+constexpr size_t kMaxElements = 32;  // of a list
 
 auto& texts() {
   static auto* texts = new Numbered<std::string, std::hash<std::string>, std::equal_to<>>;
   return *texts;
 }
 
-int64_t integerOf(const c10::IValue& value) {
-  return value.toInt();
+/// An element of a list as the program has it: lists are looked for without being copied.
+template <typename T>
+decltype(auto) elementAs(const c10::IValue& element) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return element.toStringRef();
+  } else {
+    return element.toInt();
+  }
 }
-int64_t integerOf(int64_t value) {
-  return value;
+template <typename T>
+const T& elementAs(const T& element) {
+  return element;
 }
 
-/// Lists of integers are looked for without being copied.
-struct IntegersHash {
+template <typename T>
+struct ListHash {
   using is_transparent = void;
   template <typename List>
   size_t operator()(const List& list) const {
     size_t hash = 0;
-    for (const auto& element : list) hash = c10::hash_combine(hash, static_cast<size_t>(integerOf(element)));
+    for (const auto& element : list) hash = c10::hash_combine(hash, std::hash<T>()(elementAs<T>(element)));
     return hash;
   }
 };
 
-struct IntegersEqual {
+template <typename T>
+struct ListEqual {
   using is_transparent = void;
   template <typename A, typename B>
   bool operator()(const A& a, const B& b) const {
-    const auto isEqual = [](const auto& x, const auto& y) { return integerOf(x) == integerOf(y); };
+    const auto isEqual = [](const auto& x, const auto& y) { return elementAs<T>(x) == elementAs<T>(y); };
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), isEqual);
   }
 };
 
-auto& integerLists() {
-  static auto* lists = new Numbered<std::vector<int64_t>, IntegersHash, IntegersEqual>;
+template <typename T>
+auto& listsOf() {
+  static auto* lists = new Numbered<std::vector<T>, ListHash<T>, ListEqual<T>>;
   return *lists;
+}
+
+template <typename T>
+ValueKind kindOfList(ValueKind::Kind kind, c10::ArrayRef<c10::IValue> list) {
+  if (list.size() > kMaxElements) return {};
+  const auto number = listsOf<T>().numberOf(list, [&] {
+    std::vector<T> elements;
+    for (const c10::IValue& element : list) elements.push_back(elementAs<T>(element));
+    return elements;
+  });
+  return number ? ValueKind{.kind = kind, .text = *number} : ValueKind();
 }
 
 }  // namespace
@@ -98,17 +119,21 @@ const std::string& ValueKind::textOfNumber() const {
 }
 
 ValueKind ValueKind::ofIntegers(c10::ArrayRef<c10::IValue> list) {
-  if (list.size() > kMaxIntegers) return {};
-  const auto number = integerLists().numberOf(list, [&] {
-    std::vector<int64_t> integers;
-    for (const c10::IValue& element : list) integers.push_back(integerOf(element));
-    return integers;
-  });
-  return number ? ValueKind{.kind = Kind::Integers, .text = *number} : ValueKind();
+  return kindOfList<int64_t>(Kind::Integers, list);
 }
 
 const std::vector<int64_t>& ValueKind::integersOfNumber() const {
-  return integerLists().valueOf(text);
+  return listsOf<int64_t>().valueOf(text);
+}
+
+ValueKind ValueKind::ofTexts(c10::ArrayRef<c10::IValue> list) {
+  const bool is_short = std::all_of(
+      list.begin(), list.end(), [](const c10::IValue& text) { return text.toStringRef().size() <= kMaxTextLength; });
+  return is_short ? kindOfList<std::string>(Kind::Texts, list) : ValueKind();
+}
+
+const std::vector<std::string>& ValueKind::textsOfNumber() const {
+  return listsOf<std::string>().valueOf(text);
 }
 
 ValueKind ValueKind::ofInteger(int64_t value) {
@@ -158,10 +183,21 @@ std::string textOfTensor(const ValueKind& kind) {
   return text;
 }
 
-std::string textOfIntegers(const std::vector<int64_t>& integers) {
+std::string textOfList(const std::vector<std::string>& elements) {
   std::string text;
-  for (const int64_t element : integers) text += (text.empty() ? "" : ", ") + std::to_string(element);
+  for (const std::string& element : elements) text += (text.empty() ? "" : ", ") + element;
   return "[" + text + "]";
+}
+
+std::string textOfIntegers(const std::vector<int64_t>& integers) {
+  std::vector<std::string> elements;
+  for (const int64_t element : integers) elements.push_back(std::to_string(element));
+  return textOfList(elements);
+}
+
+std::string textOfTexts(std::vector<std::string> texts) {
+  for (std::string& text : texts) text = "'" + text + "'";
+  return textOfList(texts);
 }
 
 constexpr uint64_t wordOf(ValueKind::Kind kind) {

@@ -49,7 +49,7 @@ struct ValueKind {
   c10::DeviceType device = c10::DeviceType::CPU;
   bool requires_grad = false;
   Layout layout = Layout::Unknown;
-  uint32_t text = 0;  // of others, which value it is: of a Text or of Integers its number, of an Integer its bits
+  uint32_t text = 0;  // of others, which value it is: of a Text, Texts or Integers its number, of an Integer its bits
 
   /// A string as a kind: the same number for the same text, in this process. Of kind Other if the text is long, or if
   /// there are thousands of others: kinds are for texts that programs choose by, which are few.
@@ -58,6 +58,9 @@ struct ValueKind {
   /// A list of integers, likewise: of kind Other if it is long, or if there are thousands of others.
   static ValueKind ofIntegers(c10::ArrayRef<c10::IValue> list);
   const std::vector<int64_t>& integersOfNumber() const;
+  /// A list of strings, likewise.
+  static ValueKind ofTexts(c10::ArrayRef<c10::IValue> list);
+  const std::vector<std::string>& textsOfNumber() const;
   /// Of kind Other if it needs more than 32 bits.
   static ValueKind ofInteger(int64_t value);
   int64_t integer() const {

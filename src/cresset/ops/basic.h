@@ -15,6 +15,9 @@ enum class Basic : uint8_t {
   Rank,     // how many dimensions it has
   Length,   // of a list
   Element,  // of a list, at an index
+  Keys,     // of a dict, as a list
+  Values,   // the same
+  Items,    // the same, of pairs
   Add,      // ints
   Subtract,
   Multiply,

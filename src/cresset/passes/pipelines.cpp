@@ -37,8 +37,9 @@ void optimize(Pipeline& passes) {
       passes.run("simplify-branches");
       passes.run("lower-tuples");
     });
-    // Ranks tell how many sizes a tensor has, and constants which way lists are filled.
+    // Ranks tell how many sizes a tensor has, and constants which way lists and dicts are filled.
     passes.run("remove-list-mutation");
+    passes.run("remove-dict-mutation");
     passes.run("read-containers");
     // Last of the round, as it needs types to know what autograd keeps; what nothing writes to has better types.
     passes.run("remove-tensor-mutation");
@@ -151,8 +152,8 @@ void optimizeForCalls(
   Pipeline passes(graph, name, assumptions);
   const auto changes = [&](const GraphStep& step) { return step && step(graph); };
   optimize(passes);
-  // The signature tells what is in lists of integers that are attributes, and ranks how many sizes there are: loops
-  // over them have a known length now.
+  // The signature tells what is in lists of integers and strings that are attributes, and ranks how many sizes there
+  // are: loops over them have a known length now.
   passes.repeat(3, [&] {
     if (passes.run("unroll")) optimize(passes);
   });

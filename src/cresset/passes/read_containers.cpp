@@ -1,6 +1,6 @@
 // What is read of a list or dict that the graph makes and nothing writes to (an element at a constant index, the entry
-// of a constant key, the length, all elements) is the value that was put there. Joining two lists, copying one, or
-// taking a slice of one, makes a list of known elements.
+// of a constant key, the length, all elements, whether a constant is there) is the value that was put there. Joining
+// two lists, copying one, taking a slice of one, or asking a dict for its keys, makes a list of known elements.
 #include "cresset/passes/read_containers.h"
 
 #include <ATen/core/ivalue.h>
@@ -29,27 +29,6 @@ std::optional<size_t> placeInList(const Value* index, size_t size) {
   return static_cast<size_t>(place);
 }
 
-bool forwardElements(Node* node, const Node* made) {
-  const auto elements = made->inputs();
-  if (node->kind() == prim::ListUnpack) {
-    if (node->outputs().size() != elements.size()) return false;
-    for (size_t i = 0; i < elements.size(); ++i) node->output(i)->replaceAllUsesWith(elements[i]);
-  } else {
-    if (node->input(0) != made->output()) return false;
-    if (isBasic(node, Basic::Length)) {
-      node->output()->replaceAllUsesWith(insertConstantBefore(node, static_cast<int64_t>(elements.size())));
-    } else if (readsEntry(node)) {
-      const auto place = placeInList(node->input(1), elements.size());
-      if (!place) return false;
-      node->output()->replaceAllUsesWith(elements[*place]);
-    } else {
-      return false;
-    }
-  }
-  node->destroy();
-  return true;
-}
-
 namespace {
 
 /// The text of a key; keys are different if their texts are.
@@ -63,7 +42,45 @@ std::optional<std::string> textOfKey(const Value* key) {
   return text;
 }
 
+/// Whether a constant is among the elements; nothing if that can't be told.
+std::optional<bool> isAmong(const Value* constant, InputRange elements) {
+  const auto key = textOfKey(constant);
+  if (!key) return std::nullopt;
+  bool are_known = true;
+  for (const Value* element : elements) {
+    const auto text = textOfKey(element);
+    if (text == key) return true;
+    are_known &= text.has_value();
+  }
+  return are_known ? std::optional(false) : std::nullopt;
+}
+
 }  // namespace
+
+bool forwardElements(Node* node, const Node* made) {
+  const auto elements = made->inputs();
+  if (node->kind() == prim::ListUnpack) {
+    if (node->outputs().size() != elements.size()) return false;
+    for (size_t i = 0; i < elements.size(); ++i) node->output(i)->replaceAllUsesWith(elements[i]);
+  } else {
+    if (node->input(0) != made->output()) return false;
+    if (isBasic(node, Basic::Length)) {
+      node->output()->replaceAllUsesWith(insertConstantBefore(node, static_cast<int64_t>(elements.size())));
+    } else if (readsEntry(node)) {
+      const auto place = placeInList(node->input(1), elements.size());
+      if (!place) return false;
+      node->output()->replaceAllUsesWith(elements[*place]);
+    } else if (entryUse(*node) == EntryUse::Asks) {
+      const auto answer = isAmong(node->input(1), elements);
+      if (!answer) return false;
+      node->output()->replaceAllUsesWith(insertConstantBefore(node, *answer));
+    } else {
+      return false;
+    }
+  }
+  node->destroy();
+  return true;
+}
 
 std::optional<DictPlaces> placesOf(const Node* made) {
   DictPlaces places;
@@ -74,9 +91,36 @@ std::optional<DictPlaces> placesOf(const Node* made) {
   return places;
 }
 
+namespace {
+
+/// The list that keys(), values() or items() of the dict returns, of known elements; null if the node is none of them.
+Value* listOf(Node* node, const Node* made) {
+  const bool has_keys = isBasic(node, Basic::Keys), has_values = isBasic(node, Basic::Values);
+  if (!has_keys && !has_values && !isBasic(node, Basic::Items)) return nullptr;
+  Graph& graph = node->graph();
+  const InsertPointGuard guard(graph, node);
+  const auto insert = [&](Symbol kind, at::ArrayRef<Value*> parts, const c10::TypePtr& type) {
+    Node* made_of = graph.insertNode(graph.create(kind, parts, 1))->copyLocation(node);
+    return made_of->output()->setType(type);
+  };
+  const c10::TypePtr type = node->output()->type();
+  std::vector<Value*> elements;
+  for (size_t i = 0; i < made->inputs().size(); i += 2) {
+    Value *key = made->input(i), *value = made->input(i + 1);
+    if (has_keys || has_values) {
+      elements.push_back(has_keys ? key : value);
+    } else {
+      elements.push_back(insert(prim::TupleConstruct, {key, value}, type->expectRef<c10::ListType>().getElementType()));
+    }
+  }
+  return insert(prim::ListConstruct, elements, type);
+}
+
+}  // namespace
+
 bool forwardEntry(Node* node, const Node* made, const DictPlaces& places) {
   if (node->input(0) != made->output()) return false;
-  Value* known = nullptr;
+  Value* known = listOf(node, made);
   const EntryUse use = entryUse(*node);
   if (isBasic(node, Basic::Length)) {
     known = insertConstantBefore(node, static_cast<int64_t>(places.size()));
@@ -101,7 +145,8 @@ namespace {
 /// Whether the node may read elements, or the number of elements, of a list that the graph makes.
 bool readsMadeList(const Node* node) {
   if (node->inputs().empty() || node->input(0)->node()->kind() != prim::ListConstruct) return false;
-  return node->kind() == prim::ListUnpack || isBasic(node, Basic::Length) || readsEntry(node);
+  return node->kind() == prim::ListUnpack || isBasic(node, Basic::Length) || readsEntry(node) ||
+         entryUse(*node) == EntryUse::Asks;
 }
 
 /// Whether all that uses the list reads it: then nothing can write to it.
