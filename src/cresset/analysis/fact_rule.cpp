@@ -3,6 +3,7 @@
 #include <c10/core/DefaultDtype.h>
 
 #include <algorithm>
+#include <mutex>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -231,26 +232,53 @@ FactRule::FactRule(std::string_view text) {
 
 FactRule::~FactRule() = default;
 
-static std::unordered_map<std::string_view, std::unique_ptr<const FactRule>>& tableRules() {
+namespace {
+
+/// A rule of the table, parsed when it is first asked for: a program needs few of them.
+class TableRule {
+ public:
+  explicit TableRule(std::string_view text) : text_(text) {}
+
+  const FactRule* get() {
+    std::call_once(parsed_, [this] { rule_ = std::make_unique<const FactRule>(text_); });
+    return rule_.get();
+  }
+  void replace(std::string_view text) {
+    std::call_once(parsed_, [] {});
+    rule_ = std::make_unique<const FactRule>(text);
+  }
+
+ private:
+  std::string_view text_;
+  std::once_flag parsed_;
+  std::unique_ptr<const FactRule> rule_;
+};
+
+/// Null if the operator has none.
+TableRule* tableRule(const Operator& op) {
   static auto* rules = [] {
-    auto* map = new std::unordered_map<std::string_view, std::unique_ptr<const FactRule>>;
+    auto* map = new std::unordered_map<std::string_view, TableRule>;
     for (const OperatorRow& row : operatorRows()) {
-      if (!row.facts.empty()) map->emplace(row.name, std::make_unique<const FactRule>(row.facts));
+      if (!row.facts.empty()) map->try_emplace(row.name, row.facts);
     }
     return map;
   }();
-  return *rules;
+  const auto found = rules->find(op.fullName());
+  return found == rules->end() ? nullptr : &found->second;
 }
 
+}  // namespace
+
 const FactRule* FactRule::of(const Operator& op) {
-  const auto& rules = tableRules();
-  const auto found = rules.find(op.fullName());
-  return found == rules.end() ? nullptr : found->second.get();
+  TableRule* rule = tableRule(op);
+  return rule ? rule->get() : nullptr;
 }
 
 void FactRule::replace(const Operator& op, std::string_view text) {
+  TableRule* rule = tableRule(op);
+  if (!rule) throw std::invalid_argument(op.fullName() + " has no rule of facts that could be replaced");
   const auto* kept = new std::string(text);  // expressions are views of their text
-  tableRules().at(op.fullName()) = std::make_unique<const FactRule>(*kept);
+  rule->replace(*kept);
 }
 
 std::vector<Fact> FactRule::evaluate(const Operator& op, std::span<const Fact> arguments) const {

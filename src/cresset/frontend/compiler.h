@@ -45,8 +45,11 @@ c10::NamedTypePtr defineType(Program& program, const ClassDef& def, const Define
 /// Adds a method to a class or module.
 Function& defineMethod(Program& program, const c10::ClassTypePtr& self, const Def& def, const DefineOptions& options);
 
-/// Parses a file and declares all in it; functions may call those further down. Then compiles every body, so that
-/// errors come now. Returns the declared functions (methods left out).
+/// Parses a file and declares all in it; functions may call those further down. A body compiles when its graph is
+/// first needed, which is when its errors come. Returns the declared functions (methods left out).
+std::vector<Function*> declareSource(
+    Program& program, std::shared_ptr<const Source> source, const DefineOptions& options);
+/// The same, and compiles every body, so that errors come now.
 std::vector<Function*> defineSource(
     Program& program, std::shared_ptr<const Source> source, const DefineOptions& options);
 

@@ -204,11 +204,10 @@ Function& defineMethod(Program& program, const c10::ClassTypePtr& self, const De
   return method;
 }
 
-std::vector<Function*> defineSource(
+std::vector<Function*> declareSource(
     Program& program, std::shared_ptr<const Source> source, const DefineOptions& options) {
   const std::vector<TreeRef> definitions = SourceParser(std::move(source)).parseFile();
   DefinitionScope scope(program);
-  const size_t first = program.functions().size();
   auto names = std::make_shared<SourceNames>(program, options);
   std::vector<Function*> declared;
   for (const TreeRef& tree : definitions) {
@@ -218,6 +217,15 @@ std::vector<Function*> defineSource(
     if (tree->kind() == TK_DEF) declared.push_back(&names->addFunction(Def(tree)));
   }
   names->complete();
+  scope.commit();
+  return declared;
+}
+
+std::vector<Function*> defineSource(
+    Program& program, std::shared_ptr<const Source> source, const DefineOptions& options) {
+  DefinitionScope scope(program);
+  const size_t first = program.functions().size();
+  std::vector<Function*> declared = declareSource(program, std::move(source), options);
 
   // Compiling one body may declare further functions (the prelude's), which are compiled already.
   const std::vector<Function*> all = program.functions();

@@ -82,7 +82,7 @@ class ViewBook {
     if (graph) return *graph;
     if (!program_) {
       program_ = Program::make();
-      defineSource(*program_, std::make_shared<const Source>(std::string(kHelpers), "<inverses of views>"), {});
+      declareSource(*program_, std::make_shared<const Source>(std::string(kHelpers), "<inverses of views>"), {});
     }
     const std::string text = textOf(op, "inverse" + std::to_string(compiled_.size()));
     try {
