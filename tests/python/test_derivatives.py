@@ -57,8 +57,9 @@ CLOSE_IF_NARROW = {"aten::einsum", "aten::mse_loss_backward"}
 #: Calls with such numbers are not taken into regions.
 WIDE_ONLY = NORMALIZATIONS
 
-#: Their gradients are laid out in another way than autograd's.
-STRIDES_DIFFER = {"aten::einsum"}
+#: Their gradients are laid out in another way than autograd's: rules return zeros where autograd returns none, so that the
+#: sum with a gradient that was expanded is not.
+STRIDES_DIFFER = {"aten::einsum", "aten::native_layer_norm_backward", "aten::native_batch_norm_backward"}
 
 #: PyTorch's gradients of these calls, and so ours, are no limits of differences: means of operands that are broadcast, rows
 #: that are padding, what has no second derivative at zero, one triangle of a matrix that is taken for both.
@@ -75,12 +76,20 @@ OTHERWISE = {
 LETTERS = "abcde"
 
 
-def program(expression, tensors):
-    """A function of the tensors; operators around the expression make a plan and a region worth making."""
+def program(expression, tensors, uses_twice=False):
+    """A function of the tensors; operators around the expression make a plan and a region worth making. If each tensor is
+    used besides, a gradient of other sizes than the tensor's is not summed up by the leaf that it comes to."""
     *statements, last = expression.split("; ")
-    letters = [letter for letter, tensor in zip(LETTERS, tensors, strict=False) if tensor is not None]
-    parameters = ", ".join(f"{letter}: Tensor" for letter in letters)
+    given = {letter: tensor for letter, tensor in zip(LETTERS, tensors, strict=False) if tensor is not None}
+    parameters = ", ".join(f"{letter}: Tensor" for letter in given)
+    used = "".join(
+        f" + {letter}.sum()"
+        for letter, tensor in given.items()
+        if isinstance(tensor, torch.Tensor) and tensor.is_floating_point()
+    )
     lines = ["a = a * 0.5", *statements, f"r = {last}", "return r * 2.0 + 1.0"]
+    if uses_twice:
+        lines = [lines[0], f"used = 0.0{used}", *lines[1:-1], f"{lines[-1]} + used"]
     return f"def f({parameters}, m: Tensor, i: Tensor):\n" + "".join(f"    {line}\n" for line in lines)
 
 
@@ -127,9 +136,9 @@ def may_stay_outside(name):
     return views or name in {"aten::reshape", "aten::contiguous", "aten::mul.Scalar", "aten::mul.Tensor"}
 
 
-def both(expression, tensors):
+def both(expression, tensors, uses_twice=False):
     """The program by Cresset and as Python."""
-    text = program(expression, tensors)
+    text = program(expression, tensors, uses_twice)
     namespace = {"torch": torch}
     # Scripts have this operator only.
     exec(text.replace(": Tensor", "").replace("torch._grad_sum_to_size", "torch.Tensor.sum_to_size"), namespace)
@@ -163,7 +172,7 @@ def test_rule(case):
 
 
 def check_rule(name, expression, *tensors):
-    script, eager = both(expression, tensors)
+    script, eager = both(expression, tensors, uses_twice=True)
     seen_inside = set()
     for dtype in (torch.float32, torch.float64):
         for _ in range(2):
@@ -517,3 +526,77 @@ def test_the_parts_of_rms_norm_refuse_what_it_refuses(sizes, shape, weight):
             assert str(expected.value) in str(found.value)
     finally:
         _C._set_plans_always(False)
+
+
+@pytest.mark.parametrize(
+    "expression", ["torch.linalg.norm(x * 2, o, [0]) * 3", "torch.cross(x * 2, y.tanh(), d) * 3", "x.sum() * 2"]
+)
+def test_optional_arguments_that_a_branch_decides(expression):
+    text = (
+        "def f(x, y, n: int):\n    o: Optional[float] = None\n    d: Optional[int] = None\n    if n > 0:\n"
+        f"        o = 1.5\n        d = 1\n    return {expression}\n"
+    )
+    script = cresset.CompilationUnit(text).f
+    eager = {"torch": torch}
+    exec(text.replace("Optional[float]", "object").replace("Optional[int]", "object"), eager)
+    for n in (0, 0, 1, 1, 0):
+        x, y = randn(3, 3).requires_grad_(), randn(3, 3, seed=3).requires_grad_()
+        found, expected = script(x, y, n), eager["f"](x, y, n)
+        assert torch.allclose(found, expected)
+        pairs = [torch.autograd.grad(r.sum(), (x, y), allow_unused=True) for r in (found, expected)]
+        for a, b in zip(*pairs, strict=True):
+            assert (a is None) == (b is None) and (a is None or torch.allclose(a, b))
+
+
+def test_refused_gradients_that_nothing_asks_for():
+    """floor_divide has a node on the tape that raises when it is called: only a gradient that is there may call it."""
+
+    def f(x: torch.Tensor, y: torch.Tensor):
+        a = x * 2
+        b = y // 2
+        c = b + a
+        d = a.sin()
+        e = c * d
+        return d * 2, a, e, e > 0
+
+    script = cresset.script(f)
+    for _ in range(3):
+        before = _C._num_recorded_regions()
+        x, y = X.clone().requires_grad_(), Y.clone().requires_grad_()
+        script(x, y)[0].sum().backward()
+        assert torch.allclose(x.grad, torch.autograd.grad(f(x, y)[0].sum(), x)[0]) and y.grad is None
+        with pytest.raises(RuntimeError, match="derivative for aten::floor_divide is not implemented"):
+            script(x, y)[2].sum().backward()
+    assert _C._num_recorded_regions() > before
+
+
+@pytest.mark.parametrize(
+    "call", ["scatter_add(a, 0, i, y)", "scatter(a, 0, i, y)", "scatter_reduce(a, 0, i, y, 'sum')"]
+)
+def test_gradients_of_a_source_that_is_longer_than_its_index(call):
+    text = f"def f(x, y, i):\n    a = x * 2\n    return torch.{call} * 2, (y * y).sum()\n"
+    script, eager = cresset.CompilationUnit(text).f, {"torch": torch}
+    exec(text, eager)
+    index = torch.tensor([[0, 1, 2]])
+    for _ in range(3):
+        for function in (eager["f"], script):
+            x, y = randn(3, 3).requires_grad_(), randn(3, 3, seed=5).requires_grad_()
+            result, squares = function(x, y, index)
+            with pytest.raises(RuntimeError, match=r"got \[1, 3\] but expected shape compatible with \[3, 3\]"):
+                (result.sum() + squares).backward()
+    x, y = randn(3, 3).requires_grad_(), randn(1, 3, seed=5).requires_grad_()
+    pairs = [torch.autograd.grad(function(x, y, index)[0].sum(), (x, y)) for function in (eager["f"], script)]
+    assert all(torch.equal(a, b) for a, b in zip(*pairs, strict=True))
+
+
+def test_angle_at_the_origin():
+    def f(y: torch.Tensor, x: torch.Tensor):
+        return torch.atan2(y * 1, x * 1) * 2
+
+    script = cresset.script(f)
+    for _ in range(3):
+        gradients = []
+        for function in (f, script):
+            y, x = (torch.tensor([0.0, -0.0, 1e-30, 1.0, -2.0], requires_grad=True) for _ in range(2))
+            gradients.append(torch.autograd.grad(function(y, x).sum(), (y, x)))
+        assert all(torch.equal(a, b) for a, b in zip(*gradients, strict=True))

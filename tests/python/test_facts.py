@@ -39,9 +39,6 @@ FRAGILE = {
 #: Of these the calls that tests/data has are tried, too.
 WRITTEN = sorted(set(RULES) - FRAGILE)
 
-#: Results that plans take for constants, and autograd says that they require gradients, though none flows through them.
-NO_GRADIENT = {"aten::native_group_norm": "its means and deviations"}
-
 NAMES = {
     torch.float32: "Float",
     torch.float64: "Double",
@@ -587,7 +584,7 @@ def plans_always():
 @pytest.mark.parametrize("part", range(PARTS))
 def test_plans(part, plans_always):
     calls = recorded(part, dtypes=fact_calls.DTYPES[:2], samples=2)
-    calls = share_of(call for call in calls if call.name not in FRAGILE and call.name not in NO_GRADIENT)
+    calls = share_of(call for call in calls if call.name not in FRAGILE)
     others = [call for call in varied(calls, part, per_operator=sampling.amount(2, 4)) if "_backward" not in call.name]
     results = list(in_child(plan_faults, calls + others))
     answered = [result for result in results if result is not None]
@@ -790,8 +787,8 @@ def long_run(seconds, first=0):
         calls = fact_calls.recorded(fact_calls.entries(part, parts), dtypes=fact_calls.ALL_DTYPES, samples=100)
         for call in calls:
             without[call.name] += call.name not in RULES
-        others = [call for call in varied(calls, part, 2000, two=True) if call.name not in NO_GRADIENT]
-        tried = [call for call in calls if call.name not in FRAGILE and call.name not in NO_GRADIENT]
+        others = list(varied(calls, part, 2000, two=True))
+        tried = [call for call in calls if call.name not in FRAGILE]
         jobs = [
             ("rules", facts_of_varied, [call for call in tried if call.name in RULES] + others),
             (

@@ -50,7 +50,6 @@ MORE = {
     "aten::_linalg_slogdet": (3, COMPOSED),
     "aten::logcumsumexp": (1, COMPOSED),
     "aten::linalg_qr": (4, ZEROS),
-    "aten::var_mean.dim": (3, ZEROS),
     "aten::convolution_backward": (2, ZEROS),
     "aten::sgn": (1, ZEROS),
     "aten::svd": (17, ZEROS),

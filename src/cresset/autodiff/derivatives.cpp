@@ -73,7 +73,14 @@ class Call {
   }
 
   bool mayRequireGrad(std::string_view argument) const { return cresset::mayRequireGrad(value(argument)->type()); }
+  /// Of what may be None or not neither is true.
   bool isNone(std::string_view argument) const { return isNoneConstant(value(argument)); }
+  bool isGiven(std::string_view argument) const {
+    const c10::TypeKind kind = value(argument)->type()->kind();
+    return kind != c10::TypeKind::OptionalType && kind != c10::TypeKind::NoneType;
+  }
+
+  bool hasUses(size_t result) const { return node_.output(result)->hasUses(); }
 
   bool isFloatingPoint(std::string_view argument) const {
     const auto type = value(argument)->type()->cast<c10::TensorType>();
@@ -303,7 +310,7 @@ class RuleBook {
     if (compiled.graph) return compiled;
     if (!program_) {
       program_ = Program::make();
-      defineSource(*program_, std::make_shared<const Source>(allFormulas(), "<derivatives>"), {});
+      declareSource(*program_, std::make_shared<const Source>(allFormulas(), "<derivatives>"), {});
     }
     const std::string text = textOf(op, rule, "rule" + std::to_string(compiled_.size()));
     try {
@@ -386,6 +393,7 @@ class RuleBook {
       for (size_t i = 0; i < count; ++i)
         text += ", grad" + number(i) + ": " + schema.returns()[i].type()->annotation_str();
     }
+    if (rule.isGradient() && schema.returns().size() > 1) text += ", given: List[bool]";
     if (rule.arguments.size() > 1) text += ", wanted: List[bool]";
     return text + "):\n  return " + std::string(rule.text.expression) + "\n";
   }

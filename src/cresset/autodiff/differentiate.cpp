@@ -244,7 +244,7 @@ class Differentiator {
     const size_t num_operands = node->inputs().size() + node->outputs().size(), num_outputs = node->outputs().size();
     const auto inputs = rule.graph->inputs();
     CRESSET_CHECK(
-        inputs.size() == num_operands + num_outputs + (rule.arguments.size() > 1),
+        inputs.size() == num_operands + num_outputs + (num_outputs > 1) + (rule.arguments.size() > 1),
         "a derivative rule of another operator");
     RuleOperands operands;
     std::vector<Value*> values;                // of the forward graph, of which some are inputs of the specialized rule
@@ -260,6 +260,10 @@ class Differentiator {
         operands.add(gradient->type());
         grads[values.size()] = gradient;
         values.push_back(nullptr);
+      } else if (num_outputs > 1 && i == num_operands + num_outputs) {  // which of them there are
+        operands.addList(num_outputs, inputs[i]->type());
+        for (const Value* output : node->outputs())
+          operands.addConstant(gradients_.contains(const_cast<Value*>(output)), c10::BoolType::get());
       } else {  // which of the gradients that a rule returns are wanted
         operands.addList(rule.arguments.size(), inputs[i]->type());
         for (size_t k : rule.arguments) operands.addConstant(needed_.contains(node->input(k)), c10::BoolType::get());

@@ -64,6 +64,18 @@ def var_gradient(grad: Tensor, x: Tensor, dims: Optional[List[int]], correction:
 def std_gradient(grad: Tensor, result: Tensor, x: Tensor, dims: Optional[List[int]], correction: number, keepdim: bool) -> Tensor:
   return var_gradient((grad / (result * 2)).masked_fill(result == 0, 0), x, dims, correction, keepdim)
 
+def var_mean_gradient(of_var: Tensor, of_mean: Tensor, x: Tensor, dims: Optional[List[int]], correction: number, keepdim: bool, given: List[bool]) -> Tensor:
+  if not given[0]:
+    return unreduced(of_mean, x, dims, keepdim) / count(x, dims)
+  grad = var_gradient(of_var, x, dims, correction, keepdim)
+  if not given[1]:
+    return grad
+  return grad + unreduced(of_mean, x, dims, keepdim) / count(x, dims)
+
+def std_mean_gradient(of_std: Tensor, of_mean: Tensor, result: Tensor, x: Tensor, dims: Optional[List[int]], correction: number, keepdim: bool, given: List[bool]) -> Tensor:
+  of_var = (of_std / (result * 2)).masked_fill(result == 0, 0) if given[0] else of_std
+  return var_mean_gradient(of_var, of_mean, x, dims, correction, keepdim, given)
+
 # The elements that are the extreme value share its gradient.
 def evenly(grad: Tensor, x: Tensor, result: Tensor) -> Tensor:
   mask = torch.where(result.isnan(), x.isnan(), x == result)
@@ -186,7 +198,8 @@ def above(grad: Tensor, x: Tensor, min: Optional[Tensor], max: Optional[Tensor])
   return torch.where(x > high, grad, 0.0)
 
 def angle_gradients(grad: Tensor, y: Tensor, x: Tensor) -> Tuple[Tensor, Tensor]:
-  factor = (y * y + x * x).reciprocal()
+  squares = y * y + x * x
+  factor = torch.where(squares == 0.0, 0.0, squares.reciprocal())
   return reduced(grad * x * factor, y), reduced(grad * -y * factor, x)
 
 def sinc_gradient(grad: Tensor, x: Tensor) -> Tensor:

@@ -88,14 +88,20 @@ def pad_gradient(grad: Tensor, x: Tensor, pad: List[int], mode: str) -> Tensor:
     return torch.replication_pad2d_backward(grad, x, pad)
   return torch.replication_pad3d_backward(grad, x, pad)
 
+# As autograd, which refuses a gradient of other sizes than the tensor's: the index may be shorter than what is scattered.
+def gathered(grad: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+  if index.size() != src.size():
+    raise RuntimeError("an invalid gradient at index 1 - got " + str(index.size()) + " but expected shape compatible with " + str(src.size()))
+  return grad.gather(dim, index)
+
 def scatter_reduce_gradients(grad: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool, result: Tensor) -> Tuple[Tensor, Tensor]:
   if reduce == "sum":
-    of_x, of_src = grad, grad.gather(dim, index)
+    of_x, of_src = grad, gathered(grad, dim, index, src)
   elif reduce == "mean":
     n = torch.ones_like(grad) if include_self else torch.zeros_like(grad)
     n = n.scatter_add(dim, index, torch.ones_like(src))
     of_x = grad / n.masked_fill(n == 0, 1)
-    of_src = of_x.gather(dim, index)
+    of_src = gathered(of_x, dim, index, src)
   else:
     value = result.gather(dim, index)
     same, chosen = (x == result).to(x.dtype), (src == value).to(x.dtype)

@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/jit_type.h>
 #include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/basic_ops.h>
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/saved_variable.h>
 
@@ -364,6 +365,30 @@ struct NodePointers<std::shared_ptr<autograd::Node>> {
 };
 using Pointers = NodePointers<decltype(autograd::Edge::function)>;
 
+/// Stands for a node that refuses gradients, and hands on those that are there: autograd calls every node that a region
+/// leads to, also where no gradient flows, since none of the outputs that it flows from was asked for.
+class Refusal : public autograd::Node {
+ public:
+  explicit Refusal(autograd::Edge to) : to_(std::move(to)) {}
+
+  autograd::variable_list apply(autograd::variable_list&& gradients) override {
+    return gradients.at(0).defined() ? (*to_.function)(std::move(gradients)) : autograd::variable_list();
+  }
+
+ private:
+  const autograd::Edge to_;
+};
+
+/// Where the gradient of an input of a region goes.
+autograd::Edge edgeTo(const at::Tensor& input) {
+  if (!input.requires_grad()) return {};
+  autograd::Edge edge = autograd::impl::gradient_edge(input);
+  if (!edge.function || typeid(*edge.function) != typeid(autograd::NotImplemented)) return edge;
+  auto refusal = Pointers::make<Refusal>(std::move(edge));
+  refusal->add_input_metadata(input);
+  return {std::move(refusal), 0};
+}
+
 /// A region on the tape.
 class RegionBackward : public autograd::Node, public PartlyReleased {
  public:
@@ -505,10 +530,7 @@ void Region::call(std::vector<c10::IValue>& stack, size_t num_inputs) const {
   }
   auto node = Pointers::make<RegionBackward>(shared_from_this());
   autograd::edge_list edges;
-  for (size_t i : inputs_) {
-    const at::Tensor& tensor = inputs[i].toTensor();
-    edges.push_back(tensor.requires_grad() ? autograd::impl::gradient_edge(tensor) : autograd::Edge());
-  }
+  for (size_t i : inputs_) edges.push_back(edgeTo(inputs[i].toTensor()));
   node->set_next_edges(std::move(edges));
   for (size_t k = 0; k < differentiable_outputs_.size(); ++k) {
     const bool requires_grad = std::any_of(
