@@ -7,6 +7,7 @@
 #include <iostream>
 #include <thread>
 
+#include "cresset/passes/rewrite_rules.h"
 #include "cresset/support/error.h"
 #include "cresset/support/options.h"
 #include "filetest_commands.h"
@@ -39,7 +40,8 @@ void collect(const fs::path& path, std::vector<fs::path>& out) {
 int main(int argc, char** argv) {
   CLI::App app(
       "Runs text tests: files whose first line is '# run: COMMAND', whose input follows, and whose expected output\n"
-      "follows a line '# ---- expect'. Instead of that, input lines may end in '# error: part of the message'.");
+      "follows a line '# ---- expect'. Instead of that, input lines may end in '# error: part of the message'.\n"
+      "A run of all tests fails, too, if there are rewrite rules that none of them needs.");
   app.footer(
       "Commands:\n" + describeCommands() +
       "\nExamples:\n  cresset-filetest tests/frontend/tree\n  cresset-filetest --filter with- --bless\n");
@@ -63,6 +65,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   if (paths.empty()) paths.emplace_back("tests");
+  const bool runs_all = filter.empty() && paths == std::vector<std::string>{"tests"};
 
   std::vector<fs::path> files;
   for (const std::string& path : paths) {
@@ -117,6 +120,12 @@ int main(int argc, char** argv) {
     } else {
       ++failed;
       std::cout << "FAILED " << files[i].string() << "\n" << report.outcome.complaint << "\n";
+    }
+  }
+  if (runs_all) {
+    for (const std::string_view rule : cresset::RewriteRules::get().unused()) {
+      ++failed;
+      std::cout << "FAILED: no test uses the rewrite rule\n  " << rule << "\n";
     }
   }
   std::cout << passed << " passed, " << failed << " failed\n";

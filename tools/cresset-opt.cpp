@@ -151,7 +151,7 @@ int main(int argc, char** argv) {
       "  echo 'x + y * 2' | cresset-opt --print-tree       what a program is read as\n"
       "  cresset-opt --print-tokens model.py               how it is split\n"
       "  cresset-opt --compile model.py                    the graph of each function\n"
-      "  cresset-opt --compile --function forward --passes inline model.py\n"
+      "  cresset-opt --compile --function forward --passes inline,cse model.py\n"
       "  cresset-opt --compile --print-code model.py       the instructions of each function\n"
       "  cresset-opt --verify graph.ir                     nothing, or what is wrong and where\n"
       "  cresset-opt --compile f.py | cresset-opt          graphs print as text that reads back\n"
@@ -178,14 +178,16 @@ int main(int argc, char** argv) {
   modes->require_option(0, 2);
   app.add_option("--function", arguments.function, "With --compile: only this function, by name or qualified name");
   app.add_option("--passes", arguments.passes, "Passes to run, in this order: a,b,c; a wrong name lists them")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option(
       "--pass-options", arguments.pass_options,
-      "How passes are watched: dump=PASS+PASS, disable=PASS+PASS, limit=NUMBER, time, joined by commas; as "
-      "--option passes=…");
+      "How passes are watched: dump=PASS+PASS, disable=PASS+PASS, fail=PASS+PASS, limit=NUMBER, verify, time, joined "
+      "by "
+      "commas; as --option passes=…");
   app.add_option("--option", arguments.options, "Sets an option of the process, see below")
       ->type_name("NAME=VALUE")
-      ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
   app.add_flag(
       "--print-code", arguments.print_code, "Instead of each graph, the instructions that the interpreter runs");

@@ -1,10 +1,13 @@
-"""The options of the process: ``get``, ``set``, ``override``. docs/options.md lists them.
+"""The options of the process: ``get``, ``set``, ``override``, and each as an attribute: ``cresset.options.kernels = "off"``.
+docs/options.md lists them.
 
 Values are text for choices and texts, and an int for integers. They come from the environment at first
 (``CRESSET_PLANS=always``); one that an option can't have raises :class:`cresset.UserError`, there as here.
 """
 
 import contextlib
+import sys
+import types
 
 from . import _C
 
@@ -52,5 +55,22 @@ def override(**values):
     finally:
         set(**before)
 
+
+class _Options(types.ModuleType):
+    """The module, with each option as an attribute."""
+
+    def __getattr__(self, name):
+        if name in descriptions:
+            return get(name)
+        raise AttributeError(f"there is no option {name!r}: cresset.options.get() has all")
+
+    def __setattr__(self, name, value):
+        if name in self.__dict__ or name.startswith("__"):
+            super().__setattr__(name, value)
+        else:
+            set(**{name: value})
+
+
+sys.modules[__name__].__class__ = _Options
 
 __all__ = ["descriptions", "get", "override", "set"]

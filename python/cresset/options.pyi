@@ -40,6 +40,25 @@ class _Options(TypedDict, total=False):
     fail_guard: str
     passes: str
 
+# Each as an attribute, to read and to set.
+execution_mode: Literal["interpret", "optimize"]
+kernels: Literal["off", "background", "now", "check"]
+numerics: Literal["default", "exact"]
+perf_map: Literal["off", "on"]
+source_ranges: Literal["off", "on"]
+plans: Literal["useful", "always", "loops"]
+plans_per_function: int
+plans_per_loop: int
+hot_loop: int
+plan_nodes: int
+differentiable_nodes: int
+fork_threads: int
+untrusted_milliseconds: int
+untrusted_memory: int
+check_facts: Literal["off", "plans", "unoptimized"]
+fail_guard: str
+passes: str
+
 @overload
 def get(name: None = None) -> dict[str, str | int]: ...
 @overload

@@ -114,6 +114,20 @@ def test_types():
         options.get("plan")
 
 
+def test_attributes():
+    before = options.hot_loop
+    options.hot_loop = before + 1
+    assert options.get("hot_loop") == options.hot_loop == before + 1
+    options.hot_loop = before
+    with pytest.raises(cresset.UserError, match="There is no option 'kernelz'; did you mean 'kernels'"):
+        options.kernelz = "off"
+    with pytest.raises(cresset.UserError, match="an integer from 1"):
+        options.plans_per_function = 0
+    with pytest.raises(AttributeError, match="there is no option 'kernelz'"):
+        _ = options.kernelz
+    assert not hasattr(options, "kernelz") and options.__name__ == "cresset.options"
+
+
 def test_modes_are_options():
     """The functions that were there before."""
     with options.override(execution_mode="interpret", passes="verify"):

@@ -1,5 +1,6 @@
 #include "cresset/codegen/functions.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -46,6 +47,10 @@ const MathFunction* mathFunction(std::string_view name, at::ScalarType type) {
   }();
   const auto found = functions->find({name, type});
   return found == functions->end() ? nullptr : &found->second;
+}
+
+bool isMathFunction(std::string_view name) {
+  return std::ranges::any_of(kRows, [&](const Row& row) { return row.name == name; });
 }
 
 }  // namespace cresset::codegen

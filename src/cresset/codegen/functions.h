@@ -18,5 +18,7 @@ struct MathFunction {
 
 /// The function for arguments of this type, Float or Double; null if there is none.
 const MathFunction* mathFunction(std::string_view name, at::ScalarType type);
+/// Whether there is one of this name, for whatever type.
+bool isMathFunction(std::string_view name);
 
 }  // namespace cresset::codegen

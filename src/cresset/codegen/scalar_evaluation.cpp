@@ -360,6 +360,9 @@ class Evaluator {
 
   Register callFunction(std::string_view name, std::span<const Register> operands, at::ScalarType type) {
     const MathFunction* function = mathFunction(name, type);
+    CRESSET_CHECK(
+        function || isMathFunction(name), "the scalar body of " + op_.fullName() + " calls '" + std::string(name) +
+                                              "', which neither codegen/functions.def nor scalar_evaluation.cpp has");
     if (!function) refuse("the function " + std::string(name) + " of " + std::string(shortName(type)));
     if (function->parameters.size() != operands.size())
       refuse("a call of " + std::string(name) + " with so many arguments");

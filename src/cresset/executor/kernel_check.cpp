@@ -19,11 +19,12 @@ at::Tensor bitsOf(const at::Tensor& tensor) {
                                    : at::kShort);
 }
 
+constexpr int64_t kUlps = 4;
+
 }  // namespace
 
 Tolerance toleranceOf(const codegen::Group& group, const at::Tensor& output, std::span<const at::Tensor> inputs) {
   if (group.is_exact || !output.is_floating_point()) return {};
-  constexpr int64_t kUlps = 4;
   // What a mean is taken from may be near to it.
   const bool normalizes = std::ranges::any_of(group.steps, [](const auto& step) { return step.result.keeps_format; });
   // ATen's functions give 0 for some values that are not normal numbers.
@@ -50,6 +51,19 @@ Tolerance toleranceOf(const codegen::Group& group, const at::Tensor& output, std
   return {
       kUlps, epsilon * (1024 + 8 * static_cast<double>(count)) * std::max(largest * largest, magnitude) +
                  rounding * magnitude};
+}
+
+bool isAsAccurate(const at::Tensor& found, const at::Tensor& expected, const at::Tensor& reference) {
+  const bool has_reference = found.is_floating_point() && found.scalar_type() != at::kDouble;
+  if (!has_reference || found.dtype() != expected.dtype() || found.sizes() != reference.sizes()) return false;
+  const at::Tensor exact = reference.to(at::kDouble);
+  const auto error = [&](const at::Tensor& values) { return values.to(at::kDouble).sub(exact).abs_(); };
+  const double epsilon = found.scalar_type() == at::kFloat  ? 0x1p-23
+                         : found.scalar_type() == at::kHalf ? 0x1p-10
+                                                            : 0x1p-7;
+  const at::Tensor allowed = error(expected).add_(exact.abs().mul_(kUlps * epsilon));
+  const at::Tensor are_nan = found.ne(found).logical_and_(expected.ne(expected));
+  return error(found).le(allowed).logical_or_(found.eq(expected)).logical_or_(are_nan).all().item<bool>();
 }
 
 std::string firstDifference(const at::Tensor& a, const at::Tensor& b, const Tolerance& tolerance) {

@@ -246,7 +246,7 @@ RewriteRules::Rule RewriteRules::parse(std::string_view line) {
     if (!list.assignments.empty() || list.results.size() != 1) checker.fail("expected one expression");
     return std::move(list.results[0]);
   };
-  Rule rule{expression(line.substr(0, arrow)), expression(rest.substr(0, condition)), std::nullopt};
+  Rule rule{line, expression(line.substr(0, arrow)), expression(rest.substr(0, condition)), std::nullopt};
   if (!isOperator(rule.pattern)) checker.fail("a pattern is a call of an operator");
   checker.checkPattern(rule.pattern);
   checker.checkResult(rule.result);
@@ -269,6 +269,17 @@ const RewriteRules& RewriteRules::get() {
   return *rules;
 }
 
+std::vector<std::string_view> RewriteRules::unused() const {
+  std::vector<std::string_view> lines;
+  for (const auto& [op, rules] : rules_) {
+    for (const Rule& rule : rules) {
+      if (!rule.has_held->load(std::memory_order_relaxed)) lines.push_back(rule.line);
+    }
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
 Value* RewriteRules::apply(Node* node, const AskIfWritten& is_written) const {
   const Operator* op = operatorOrNull(node);
   const auto found = op ? rules_.find(op->fullName()) : rules_.end();
@@ -283,6 +294,7 @@ Value* RewriteRules::apply(Node* node, const AskIfWritten& is_written) const {
     if ((rule.condition && match.holds(*rule.condition) != true) || !match.isStable()) continue;
     Value* value = constant ? insertConstantBefore(node, *constant) : match.build(rule.result);
     if (!value) continue;
+    rule.has_held->store(true, std::memory_order_relaxed);
     if (!isOperator(rule.result)) return value;
     // Another rule may hold of the new node.
     Value* simpler = apply(value->node(), is_written);

@@ -15,12 +15,14 @@
 // A condition connects functions that answer True or False by `and`, `or`, `not`. What one can't tell does not hold,
 // and neither does its negation.
 //
-// Thread-safety: rules are immutable.
+// Thread-safety: rules are immutable, but for whether they have held, which is atomic.
 #pragma once
 
 #include <ATen/core/ivalue.h>
 
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -64,10 +66,15 @@ class RewriteRules {
   /// inserted before the node, which stays.
   Value* apply(Node* node, const AskIfWritten& is_written) const;
 
+  /// The lines of the rules that have replaced nothing yet in this process, for tests, sorted.
+  std::vector<std::string_view> unused() const;
+
  private:
   struct Rule {
+    std::string_view line;
     Expression pattern, result;
     std::optional<Expression> condition;
+    std::unique_ptr<std::atomic<bool>> has_held = std::make_unique<std::atomic<bool>>(false);
   };
   static Rule parse(std::string_view line);
 
