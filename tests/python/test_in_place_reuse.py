@@ -362,6 +362,13 @@ REGIONS_KEEP_LESS = {
     "aten::cummax",
     "aten::cummin",
     "aten::binary_cross_entropy_with_logits",
+    # Where only the mean has a gradient.
+    "aten::var_mean",
+    "aten::var_mean.dim",
+    "aten::var_mean.correction",
+    "aten::std_mean",
+    "aten::std_mean.dim",
+    "aten::std_mean.correction",
 }
 REGIONS_KEEP_MORE = {
     "aten::div.Tensor_mode",

@@ -53,14 +53,22 @@ bool GradientWays::survey(Block* block) {
     } else if (hasTrait(*node, Trait::ReleasesTape)) {
       freers_.push_back(node);
     } else if (hasTrait(*node, Trait::MakesLeaf)) {
-      if (node->inputs().size() != 2 || constantAs<bool>(node->input(1)) != std::optional(true)) plain = false;
-      marks_.push_back(node);
+      const bool marks = node->inputs().size() == 2 && constantAs<bool>(node->input(1)) == std::optional(true);
+      (marks ? marks_ : unmarks_).push_back(node);
     } else if (const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node); op && op->isMutable()) {
       writers_.push_back(node);
     }
     for (Block* inner : node->blocks()) plain &= survey(inner);
   }
   return plain;
+}
+
+bool GradientWays::unmarksLast() const {
+  return std::all_of(unmarks_.begin(), unmarks_.end(), [&](const Node* unmark) {
+    const bool is_last = calls_.empty() || order_.at(calls_.back()) < order_.at(unmark);
+    return is_last && constantAs<bool>(unmark->input(1)) == std::optional(false) &&
+           unmark->owningBlock() == graph_.block() && !unmark->output()->hasUses();
+  });
 }
 
 const Node* GradientWays::markOf(const Value* root) const {

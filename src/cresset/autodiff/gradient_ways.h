@@ -31,7 +31,7 @@ struct GradientWay {
 class GradientWays {
  public:
   explicit GradientWays(Graph& graph) : graph_(graph), memory_(aliasesOf(graph)), scopes_(graph) {
-    is_plain_ = survey(graph_.block());
+    is_plain_ = survey(graph_.block()) && unmarksLast();
   }
 
   /// In program order.
@@ -53,6 +53,8 @@ class GradientWays {
   /// Numbers the nodes in program order and finds those that matter. False if something takes tensors off the tape, or
   /// watches them there.
   bool survey(Block* block);
+  /// Whether `x.requires_grad_(False)` comes only after all calls, when gradients have been computed.
+  bool unmarksLast() const;
   /// `x.requires_grad_()`, for the tensor.
   const Node* markOf(const Value* root) const;
   /// Whether gradients go through the node by rules.
@@ -86,7 +88,7 @@ class GradientWays {
   const std::shared_ptr<AliasDb> memory_;
   StateScopes scopes_;
   std::unordered_map<const Node*, size_t> order_;  // of the nodes that were there at the start
-  std::vector<Node*> calls_, marks_, writers_, freers_;
+  std::vector<Node*> calls_, marks_, unmarks_, writers_, freers_;
   std::unordered_map<const Node*, std::unordered_set<const Node*>> behind_;
   std::string reason_;
   bool is_plain_ = true;

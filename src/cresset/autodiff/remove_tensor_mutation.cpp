@@ -12,8 +12,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cresset/analysis/ambient_state.h"
@@ -36,12 +38,25 @@ const Operator* plainOperatorOf(Node* node) {
   return is_plain ? op : nullptr;
 }
 
+/// `x.narrow(dim, start, length)` of known places is `x[start : start + length]` where it doesn't raise.
+std::optional<std::pair<int64_t, int64_t>> boundsOf(const Node* narrow) {
+  const auto start = constantAs<int64_t>(narrow->input(2)), length = constantAs<int64_t>(narrow->input(3));
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 2;
+  if (!start || !length || *start < 0 || *start > kMost || *length < 0 || *length > kMost) return std::nullopt;
+  return std::pair(*start, *start + *length);
+}
+
+bool isNarrow(const Node* node) {
+  static const Symbol kNarrow = Symbol::fromQualString("aten::narrow");
+  return node->kind() == kNarrow && node->inputs().size() == 4;
+}
+
 /// `cresset::select_assign` for a node `aten::select`: what the operator is called that assigns to such a part.
 const char* assignmentTo(const Node* part) {
   static const Symbol kSelect = Symbol::fromQualString("aten::select"), kSlice = Symbol::fromQualString("aten::slice");
   if (part->kind() == kSelect && part->inputs().size() == 3) return "cresset::select_assign";
-  if (part->kind() == kSlice && part->inputs().size() == 5) return "cresset::slice_assign";
-  return nullptr;
+  const bool is_slice = part->kind() == kSlice && part->inputs().size() == 5;
+  return is_slice || (isNarrow(part) && boundsOf(part)) ? "cresset::slice_assign" : nullptr;
 }
 
 /// Whether it is a builtin that is given no tensors, `torch.tensor([1, 2])`, and so has none but its own to return.
@@ -239,7 +254,13 @@ class Rewriter {
 
   Node* assign(const Node* place, const Node* view, Value* whole, Value* content, bool flows) {
     std::vector<Value*> inputs = {whole, content};
-    for (size_t i = 1; i < view->inputs().size(); ++i) inputs.push_back(view->input(i));
+    if (isNarrow(view)) {
+      const auto [start, end] = *boundsOf(view);
+      inputs.push_back(view->input(1));
+      for (const int64_t bound : {start, end, int64_t(1)}) inputs.push_back(graph_.insertConstant(bound));
+    } else {
+      for (size_t i = 1; i < view->inputs().size(); ++i) inputs.push_back(view->input(i));
+    }
     Node* node = graph_.create(Symbol::fromQualString(assignmentTo(view)), inputs);
     graph_.insertNode(node)->copyLocation(place);
     node->output()->setType(typeOf(whole, flows));

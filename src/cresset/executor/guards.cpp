@@ -132,23 +132,20 @@ std::optional<ValueKind> knownOf(const BailOutSite* earlier, size_t value) {
 
 }  // namespace
 
+static void removeGuard(Node* guard) {
+  for (Value* output : guard->outputs()) output->replaceAllUsesWith(guard->input(output->offset()));
+  guard->destroy();
+}
+
 std::vector<std::shared_ptr<BailOutSite>> armGuards(
     Graph& graph, std::span<const GuardPoint> points, std::span<const std::shared_ptr<BailOutSite>> earlier,
-    const std::shared_ptr<std::atomic<bool>>& revise, bool records_gradients) {
+    const std::shared_ptr<std::atomic<bool>>& revise) {
   std::vector<std::shared_ptr<BailOutSite>> sites(points.size());
   const bool keep_all = failingGuard().index >= 0;
   const std::function<void(Block*)> visit = [&](Block* block) {
     for (Node* node : block->nodesSafely()) {
       for (Block* inner : node->blocks()) visit(inner);
       if (node->kind() != prim::BailOut) continue;
-      const auto remove = [&] {
-        for (Value* output : node->outputs()) output->replaceAllUsesWith(node->input(output->offset()));
-        node->destroy();
-      };
-      if (records_gradients && hasUnknownRank(node->input(0)->node())) {
-        remove();
-        continue;
-      }
       const auto index = static_cast<size_t>(node->i(attr::index));
       const auto site = std::make_shared<BailOutSite>(index, points[index].values, points[index].target, revise);
       for (size_t i = 0; i < site->numValues(); ++i) {
@@ -156,7 +153,7 @@ std::vector<std::shared_ptr<BailOutSite>> armGuards(
         if (known) site->promise(i, *known);
       }
       if (!earlier.empty() && !keep_all && !site->promisesAny()) {
-        remove();
+        removeGuard(node);
         continue;
       }
       sites[index] = site;
@@ -168,6 +165,21 @@ std::vector<std::shared_ptr<BailOutSite>> armGuards(
   };
   visit(graph.block());
   return sites;
+}
+
+bool removeGuardsOfGradients(Graph& graph) {
+  bool changed = false;
+  const std::function<void(Block*)> visit = [&](Block* block) {
+    for (Node* node : block->nodesSafely()) {
+      for (Block* inner : node->blocks()) visit(inner);
+      if (node->kind() != prim::BailOut || !hasUnknownRank(node->input(0)->node())) continue;
+      if (!mayRequireGrad(node->input(0)->type())) continue;
+      removeGuard(node);
+      changed = true;
+    }
+  };
+  visit(graph.block());
+  return changed;
 }
 
 /// What is read of the list is known; whoever holds it holds the list itself.

@@ -32,12 +32,13 @@ std::vector<GuardPoint> insertGuards(Graph& graph, const Function& function);
 inline constexpr size_t kMaxGuards = 16;
 
 /// Sites for the guards of one plan, by index; null where there is none. Guards that neither watch nor promise are
-/// taken out of the graph. `earlier` are those of the plan that this one takes the place of, if it does. Where
-/// gradients are recorded, ranks are not guarded for kernels: a guard makes two differentiable subgraphs of one, which
-/// costs more.
+/// taken out of the graph. `earlier` are those of the plan that this one takes the place of, if it does.
 std::vector<std::shared_ptr<BailOutSite>> armGuards(
     Graph& graph, std::span<const GuardPoint> points, std::span<const std::shared_ptr<BailOutSite>> earlier,
-    const std::shared_ptr<std::atomic<bool>>& revise, bool records_gradients);
+    const std::shared_ptr<std::atomic<bool>>& revise);
+/// Removes guards of tensors whose rank follows from sizes, if gradients may flow through these: a guard ends a part of
+/// the graph that is differentiated. After types are known; for plans that record gradients. Whether there were any.
+bool removeGuardsOfGradients(Graph& graph);
 
 /// Puts into the graph what is known of a value: the constant that it is; or, of a tensor, `type`, and of an Optional
 /// that holds something, that value, which is inserted at the insertion point. Returns the value that has the type now,

@@ -19,6 +19,7 @@
 #include "cresset/executor/gradient_search.h"
 #include "cresset/executor/guards.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/nesting.h"
 #include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/policy.h"
@@ -401,10 +402,9 @@ class Specializer {
   }
 
   void findAsked(Block* block) {
-    static const Symbol kAsk = Symbol::fromQualString("prim::requires_grad");
     for (Node* node : block->nodes()) {
       for (Block* inner : node->blocks()) findAsked(inner);
-      if (node->kind() == kAsk) asked_.push_back(node);
+      if (isBasic(node, Basic::RequiresGrad)) asked_.push_back(node);
       const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
       if (!op || op->isMutable()) writers_.push_back(node);
     }
@@ -616,6 +616,48 @@ std::shared_ptr<const PreparedFunction> prepareGraph(
   return prepared;
 }
 
+/// `x.requires_grad` of what an operator has made of tensors that require none, before anything may have changed it:
+/// `pos = data["pos"].clone(); before = pos.requires_grad; pos.requires_grad_(True)`.
+static bool answerAboutMadeTensors(Graph& graph) {
+  std::vector<Node*> asks, writers;
+  const std::function<void(Block*)> visit = [&](Block* block) {
+    for (Node* node : block->nodes()) {
+      for (Block* inner : node->blocks()) visit(inner);
+      if (isBasic(node, Basic::RequiresGrad)) asks.push_back(node);
+      const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+      if (!op || op->isMutable()) writers.push_back(node);
+    }
+  };
+  visit(graph.block());
+  if (asks.empty()) return false;
+  const auto memory = aliasesOf(graph);
+  bool changed = false;
+  for (Node* ask : asks) {
+    Value* tensor = ask->input(0);
+    const Node* maker = tensor->node();
+    const Operator* op = isStructural(maker->kind()) ? nullptr : operatorOf(*maker);
+    if (!op || !op->isOfDispatcher() || !op->isPure()) continue;
+    const auto inputs = maker->inputs();
+    const bool is_constant = std::all_of(inputs.begin(), inputs.end(), [](const Value* input) {
+      const auto* type = input->type()->castRaw<c10::TensorType>();
+      return type ? type->requiresGrad() == std::optional(false) : !mayHoldTensors(*input->type());
+    });
+    const bool may_have_changed = std::any_of(writers.begin(), writers.end(), [&](Node* writer) {
+      return (writer->isBefore(ask) || haveLoopInCommon(writer, ask)) &&
+             memory->writesToAlias(writer, std::span<Value* const>(&tensor, 1));
+    });
+    if (!is_constant || may_have_changed) continue;
+    ask->output()->replaceAllUsesWith(insertConstantBefore(ask, false));
+    ask->destroy();
+    changed = true;
+  }
+  return changed;
+}
+
+static bool hasGuards(const Block* block) {
+  return anyNode(block, [](const Node* node) { return node->kind() == prim::BailOut; });
+}
+
 std::unique_ptr<Plan> makePlan(
     Function& function, const PreparedFunction& prepared, const Signature& signature, const Plan* earlier,
     const PlanOptions& options) {
@@ -641,9 +683,7 @@ std::unique_ptr<Plan> makePlan(
       ambient.recordsGradients() && std::any_of(known_of_inputs.begin(), known_of_inputs.end(), [](const auto& input) {
         return input.kind.kind == ValueKind::Kind::Tensor && input.kind.requires_grad;
       });
-  plan->sites = armGuards(*plan->graph, prepared.guards, known, plan->revise, records_gradients);
-  const bool watches = std::any_of(plan->sites.begin(), plan->sites.end(), [](const auto& site) { return !!site; });
-  plan->revise->store(!earlier && watches);
+  plan->sites = armGuards(*plan->graph, prepared.guards, known, plan->revise);
   Specializer(*plan->graph, known_of_inputs, shared).run();
   const std::string name = function.qualname().qualifiedName();
   const TypeAssumptions assumptions = {
@@ -651,13 +691,16 @@ std::unique_ptr<Plan> makePlan(
   const FactChecks checks = factChecks();
   if (checks == FactChecks::Unoptimized) {
     findTypesOnly(*plan->graph, name, assumptions);
+    plan->revise->store(!earlier && hasGuards(plan->graph->block()));
     emitChecked(*plan, *plan->graph, function);
     return plan;
   }
   PlanSteps steps;
   steps.refine_arguments = [&](Graph& graph) {
-    const bool changed = readEarlierEntries(graph, known_of_inputs);
-    return ((changed || prepared.differentiates) && refineArguments(graph, known_of_inputs)) || changed;
+    bool changed = readEarlierEntries(graph, known_of_inputs);
+    changed |= (changed || prepared.differentiates) && refineArguments(graph, known_of_inputs);
+    changed |= prepared.differentiates && answerAboutMadeTensors(graph);
+    return (records_gradients && removeGuardsOfGradients(graph)) || changed;
   };
   if (ambient.recordsGradients() && ambient.isUsualDispatch()) {
     steps.decompose = [&](Graph& graph) { return decomposeForGradients(graph, assumptions); };
@@ -682,6 +725,7 @@ std::unique_ptr<Plan> makePlan(
     };
   }
   optimizeForCalls(*plan->graph, name, assumptions, steps);
+  plan->revise->store(!earlier && hasGuards(plan->graph->block()));
   if (checks == FactChecks::InPlans) {
     emitChecked(*plan, *plan->graph, function);
   } else {

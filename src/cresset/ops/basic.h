@@ -31,6 +31,7 @@ enum class Basic : uint8_t {
   ToBool,    // the same
   ToTensor,  // of a number
   Detach,
+  RequiresGrad,
   Raise,       // an exception: its message, and the name of its class
   MakeTensor,  // of a number or of lists of numbers
   CallHost,    // a function of the program that embeds Cresset (ops/host_callable.h), with any inputs

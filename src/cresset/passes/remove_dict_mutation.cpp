@@ -52,8 +52,7 @@ class DictBuilder {
     DictPlaces& places = found->second;
     Node* made = dict->node();
     if (forwardEntry(node, made, places)) return true;
-    const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-    if (!op || !op->fullName().starts_with("aten::_set_item.") || node->input(2) == dict) return false;
+    if (entryUse(*node) != EntryUse::Sets || node->input(2) == dict) return false;
     const auto key = constantKey(node->input(1));
     if (!key) return false;
     // What is put in may have been computed after the dict was made.
