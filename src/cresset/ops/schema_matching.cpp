@@ -377,6 +377,12 @@ std::string emptyContainerHint(const std::vector<NamedValue>& args, const NamedV
          (list ? "[]" : "{}") + "\n";
 }
 
+/// Says what to do if what no overload takes is an Optional.
+std::string optionalHint(const std::string& why) {
+  if (why.find("but instead found type 'Optional[") == std::string::npos) return "";
+  return "An argument may be None: test it with `is not None` first.\n";
+}
+
 std::string indented(const std::string& text) {
   std::string result;
   std::istringstream lines(text);
@@ -536,7 +542,7 @@ Value* insertOp(
     if (candidates == 0) throwUnknown(name, range);
     std::string why;
     choose(name, args, kwargs, receiver, &why, true, choice);
-    why += emptyContainerHint(args, receiver);
+    why += emptyContainerHint(args, receiver) + optionalHint(why);
     if (candidates == 1) throw UserError(why, range);
     throw UserError(
         "Arguments for call are not valid.\nThe following variants are available:\n" + indented(why) +
