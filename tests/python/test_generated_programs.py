@@ -33,6 +33,15 @@ def test_programs(part, parts):
     assert kinds.get("torch.jit crashed or hung", 0) <= size // 20, f"torch.jit ran too few programs: {kinds}"
 
 
+def test_plans():
+    """What the optimizer makes of programs of the whole language: `./dev fuzz plans` runs more."""
+    with campaign.parts("plans", sampling.amount(100, 200), 2) as parts:
+        for part in parts:
+            kinds, reports = part.result()
+            assert not reports, "\n".join(reports.values())
+            assert kinds["value"] > 100, kinds
+
+
 def test_a_seed_always_gives_the_same_program():
     for seed in range(20):
         assert str(programs.generate(seed)) == str(programs.generate(seed))

@@ -23,7 +23,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import seeding  # noqa: F401
 import torch
@@ -31,7 +31,7 @@ import torch
 import cresset
 
 from . import graph_execution, programs, tensor_comparison, tensor_execution, tensor_programs
-from .comparison import difference
+from .comparison import core, difference
 from .execution import ENGINES, Cresset, TorchJit, execute
 from .shrink import shrink
 
@@ -283,7 +283,25 @@ def _check_facts(program, send=lambda message: None):
     return None, kinds
 
 
+def _check_plans(program, send=lambda message: None):
+    """A program of the whole language, unoptimized and by plans from its first calls on, each call twice."""
+    send(("stage", Cresset.name))
+    twice = replace(program, calls=[call for call in program.calls for _ in range(2)])
+    with cresset.options.override(execution_mode="interpret"):
+        expected = execute(Cresset, twice)
+    with cresset.options.override(plans="always"):
+        found = execute(Cresset, twice)
+    for call, a, b in zip(twice.calls, expected, found):
+        for part in ("kind", "value", "printed", "arguments"):
+            if getattr(a, part) != getattr(b, part):
+                return f"{call}: {part} {getattr(b, part)!r} instead of {getattr(a, part)!r}", []
+        if core(a.message) != core(b.message):
+            return f"{call}: message {core(b.message)!r} instead of {core(a.message)!r}", []
+    return None, [outcome.kind for outcome in expected]
+
+
 PROGRAMS = Profile(programs.generate, check, _family)
+PLANS = Profile(programs.generate, _check_plans, lambda what: re.sub(r"'[^']*'|[\d.]+", "", what.split(": ", 1)[-1]))
 GRADIENTS = Profile(
     tensor_programs.generate, tensor_comparison.check, _tensor_family, 60, 1000, tensor_execution.prepare
 )
@@ -297,7 +315,7 @@ FACTS = Profile(
     1000,
     tensor_execution.prepare,
 )
-PROFILES = {"programs": PROGRAMS, "gradients": GRADIENTS, "graphs": GRAPHS, "facts": FACTS}
+PROFILES = {"programs": PROGRAMS, "plans": PLANS, "gradients": GRADIENTS, "graphs": GRAPHS, "facts": FACTS}
 
 
 def _fail(seed, what, profile, on_failure, shrinking):
@@ -342,7 +360,7 @@ def main():
     parser = argparse.ArgumentParser(description="Random programs by Cresset and by others, compared.")
     parser.add_argument(
         "what", nargs="?", default="programs", choices=PROFILES,
-        help="programs: by torch.jit; gradients: over tensors, by eager PyTorch and by plans; graphs: of these, as passes "
+        help="programs: by torch.jit; plans: of these, unoptimized and by plans; gradients: over tensors, by eager PyTorch and by plans; graphs: of these, as passes "
         "handle them; facts: of these, what plans assume",
     )  # fmt: skip
     parser.add_argument("--count", type=int, default=1000)

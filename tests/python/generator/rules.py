@@ -51,6 +51,10 @@ int | <str>.count(<text>)
 int 0.2 | <str>.index(<str>)
 int | <Tuple[int, str]:name>[0]
 int | <Tuple[int, int, int]:name>[<small3>]
+int 0.2 | <Tuple[int, int, int]:name>[<int>]
+int | (<int>, <int>, <int>)[abs(<int:name>) % 3]
+int | sum([p[1] % 1000 for p in <Dict[str, int]>.items()])
+int | sum([len(d) for d in <Dict[str, Dict[str, int]]>.values()])
 int | math.floor(<float>)
 int | math.ceil(<float>)
 int | math.gcd(<int>, <int>)
@@ -120,6 +124,8 @@ bool | (<int> in <List[int]>)
 bool | (<str> not in <List[str]>)
 bool | (<str> in <str>)
 bool | (<K> in <Dict[K, V]>)
+bool | (<text> in [<text>, <text>, <str>])
+bool | (<int> in [<small>, <small>, <int>])
 bool | (<complex> == <complex>)
 bool 2 | (<bool> and <bool>)
 bool 2 | (<bool> or <bool>)
@@ -407,6 +413,8 @@ STATEMENTS = r"""
 0.2 | <Dict[K, int]:name>[<K>] += <small>
 0.2 | del <Dict[K, V]:name>[<K>]
 0.2 | <Dict[str, List[int]]:name>[<str>].append(<int>)
+0.5 | <Dict[str, Dict[str, int]]:name>[<str>] = <Dict[str, int]:name>
+0.2 | <Dict[str, Dict[str, int]]:name>[<str>][<str>] = <int>
 0.3 | <List[List[int]]:name>[<index>].append(<int>)
 1 | print(<T>)
 2 | print(<int>, <str>, <float>)

@@ -114,6 +114,7 @@ UNIVERSE = [
         "Dict[int, str]": 1,
         "Dict[str, Tensor]": 1,
         "Dict[str, List[int]]": 1,
+        "Dict[str, Dict[str, int]]": 1,
         "Dict[float, bool]": 1,
         "Tuple[int, str]": 2,
         "Tuple[float, Tensor]": 1,
