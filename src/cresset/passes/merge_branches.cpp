@@ -34,7 +34,7 @@ bool isSeenByAutograd(const Node* node) {
 }
 
 /// Nodes in their order, and what may not change places with them.
-class Sequence {
+class NodesInOrder {
  public:
   void add(Node* node) {
     nodes.push_back(node);
@@ -59,7 +59,7 @@ class Sequence {
 };
 
 struct Chain {
-  Sequence branches;
+  NodesInOrder branches;
   std::vector<Node*> before;  // what is to come before the first branch
 };
 
@@ -92,7 +92,7 @@ class Finder {
     const uint32_t scope = scopes_.of(first);
     if (!isMovable(first, scope)) return chain;
     chain.branches.add(first);
-    Sequence after;
+    NodesInOrder after;
     std::vector<Node*> before;
     for (Node* node = first->next(); isMovable(node, scope); node = node->next()) {
       if (before.size() + after.nodes.size() == kMaxBetween || chain.branches.nodes.size() == kMaxBranches) break;
