@@ -182,9 +182,8 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_option(
       "--pass-options", arguments.pass_options,
-      "How passes are watched: dump=PASS+PASS, disable=PASS+PASS, fail=PASS+PASS, limit=NUMBER, verify, time, joined "
-      "by "
-      "commas; as --option passes=…");
+      "How passes are watched, joined by commas: dump=PASS+PASS, disable=PASS+PASS, fail=PASS+PASS, limit=NUMBER, "
+      "verify, time; as --option passes=…");
   app.add_option("--option", arguments.options, "Sets an option of the process, see below")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false)

@@ -175,11 +175,12 @@ class Phases:
     def find_modes(self):
         """The modes of the graph that a call may be in, by register. Calls on tensors have them, what asks for parts and
         sizes is in the modes of the call before it."""
-        calls = [node for node in self.segment.nodes if self.is_on_tensors(node)]
-        modes = calls[0].modes if calls else None
-        found, calls = {}, set(calls)
+        first = next((node for node in self.segment.nodes if self.is_on_tensors(node)), None)
+        modes = None if first is None else first.modes
+        found = {}
         for node in self.segment.nodes:
-            modes = node.modes if node in calls else modes
+            if self.is_on_tensors(node):
+                modes = node.modes
             found[node.register] = modes
         return found
 

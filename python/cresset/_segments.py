@@ -94,11 +94,16 @@ class Node:
         self.place, self.name, self.method = place, name, method
         self.step = step  # of the plan, that does the same
         self.written = self.grad_mode = self.modes = self.effect = None
-        self.ends_casts = isinstance(function, _C._KeptCasts)
+        self.ends_casts = ends_casts(function)
 
     @property
     def is_random(self):
         return self.effect == []
+
+
+def ends_casts(function):
+    """Whether a call of it drops the casts of parameters that autocast keeps."""
+    return isinstance(function, _C._KeptCasts)
 
 
 def is_tensor(object):
@@ -192,8 +197,8 @@ class Segment:
         value = self.recorder.values.get(target)
         if value is None:
             raise NotAGraph("a result that was not seen")
-        ends_casts = kind == "Call" and isinstance(self.recorder.values[step[2]].object, _C._KeptCasts)
-        if not depends and not ends_casts and not is_of_tensors(value.object):
+        keeps_place = kind == "Call" and ends_casts(self.recorder.values[step[2]].object)
+        if not depends and not keeps_place and not is_of_tensors(value.object):
             self.outside.append(step)
         elif kind == "Is":
             raise NotAGraph("the identity of an intermediate result")

@@ -262,8 +262,7 @@ class Differentiator {
         values.push_back(nullptr);
       } else if (num_outputs > 1 && i == num_operands + num_outputs) {  // which of them there are
         operands.addList(num_outputs, inputs[i]->type());
-        for (const Value* output : node->outputs())
-          operands.addConstant(gradients_.contains(const_cast<Value*>(output)), c10::BoolType::get());
+        for (Value* output : node->outputs()) operands.addConstant(gradients_.contains(output), c10::BoolType::get());
       } else {  // which of the gradients that a rule returns are wanted
         operands.addList(rule.arguments.size(), inputs[i]->type());
         for (size_t k : rule.arguments) operands.addConstant(needed_.contains(node->input(k)), c10::BoolType::get());

@@ -61,8 +61,12 @@ def var_gradient(grad: Tensor, x: Tensor, dims: Optional[List[int]], correction:
     return (2.0 / freedom) * grad * (x - x.mean())
   return (2.0 / (count(x, dims) - float(correction))) * spread(grad, x, dims, keepdim) * (x - x.mean(dims, True))
 
+# Of the number whose root the result is.
+def gradient_of_square(grad: Tensor, result: Tensor) -> Tensor:
+  return (grad / (result * 2)).masked_fill(result == 0, 0)
+
 def std_gradient(grad: Tensor, result: Tensor, x: Tensor, dims: Optional[List[int]], correction: number, keepdim: bool) -> Tensor:
-  return var_gradient((grad / (result * 2)).masked_fill(result == 0, 0), x, dims, correction, keepdim)
+  return var_gradient(gradient_of_square(grad, result), x, dims, correction, keepdim)
 
 def var_mean_gradient(of_var: Tensor, of_mean: Tensor, x: Tensor, dims: Optional[List[int]], correction: number, keepdim: bool, given: List[bool]) -> Tensor:
   if not given[0]:
@@ -73,7 +77,7 @@ def var_mean_gradient(of_var: Tensor, of_mean: Tensor, x: Tensor, dims: Optional
   return grad + unreduced(of_mean, x, dims, keepdim) / count(x, dims)
 
 def std_mean_gradient(of_std: Tensor, of_mean: Tensor, result: Tensor, x: Tensor, dims: Optional[List[int]], correction: number, keepdim: bool, given: List[bool]) -> Tensor:
-  of_var = (of_std / (result * 2)).masked_fill(result == 0, 0) if given[0] else of_std
+  of_var = gradient_of_square(of_std, result) if given[0] else of_std
   return var_mean_gradient(of_var, of_mean, x, dims, correction, keepdim, given)
 
 # The elements that are the extreme value share its gradient.

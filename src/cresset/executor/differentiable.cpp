@@ -365,8 +365,8 @@ struct NodePointers<std::shared_ptr<autograd::Node>> {
 };
 using Pointers = NodePointers<decltype(autograd::Edge::function)>;
 
-/// Stands for a node that refuses gradients, and hands on those that are there: autograd calls every node that a region
-/// leads to, also where no gradient flows, since none of the outputs that it flows from was asked for.
+/// Stands for a node that refuses gradients, and forwards those that are there to it: autograd calls every node that a
+/// region leads to, also where no gradient flows, since none of the outputs that it flows from was asked for.
 class Refusal : public autograd::Node {
  public:
   explicit Refusal(autograd::Edge to) : to_(std::move(to)) {}

@@ -317,6 +317,52 @@ bool looksAtLayout(const Block* block) {
   });
 }
 
+/// What a graph asks of tensors by `x.requires_grad`, and what may change the answers.
+class GradientQuestions {
+ public:
+  explicit GradientQuestions(Graph& graph) { find(graph.block()); }
+
+  /// Those that are asked about, each once.
+  const std::vector<Value*>& tensors() const { return tensors_; }
+
+  /// Answers what is asked of the tensor before anything may have changed it: `if not x.requires_grad:
+  /// x.requires_grad_()`. Whether anything was.
+  bool answer(Value* tensor, bool requires_grad, AliasDb& memory) {
+    bool changed = false;
+    for (Node*& ask : asks_) {
+      if (!ask || ask->input(0) != tensor) continue;
+      const bool may_have_changed = std::any_of(writers_.begin(), writers_.end(), [&](Node* writer) {
+        return (writer->isBefore(ask) || haveLoopInCommon(writer, ask)) &&
+               memory.writesToAlias(writer, std::span<Value* const>(&tensor, 1));
+      });
+      if (may_have_changed) continue;
+      ask->output()->replaceAllUsesWith(insertConstantBefore(ask, requires_grad));
+      ask->destroy();
+      ask = nullptr;
+      changed = true;
+    }
+    return changed;
+  }
+
+ private:
+  void find(Block* block) {
+    for (Node* node : block->nodes()) {
+      for (Block* inner : node->blocks()) find(inner);
+      if (isBasic(node, Basic::RequiresGrad)) {
+        asks_.push_back(node);
+        if (std::find(tensors_.begin(), tensors_.end(), node->input(0)) == tensors_.end())
+          tensors_.push_back(node->input(0));
+      }
+      const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+      if (!op || op->isMutable()) writers_.push_back(node);
+    }
+  }
+
+  std::vector<Node*> asks_;  // null once answered
+  std::vector<Value*> tensors_;
+  std::vector<Node*> writers_;  // nodes that may write to tensors
+};
+
 /// Puts what a signature says into the types of a graph's inputs, and what it says of their memory beside them.
 class Specializer {
  public:
@@ -337,11 +383,12 @@ class Specializer {
     if (!shared_.empty()) tellMemory();
     const TensorWrites writes = tensorWrites(graph_);
     const auto memory = aliasesOf(graph_);
-    findAsked(graph_.block());
+    GradientQuestions questions(graph_);
     for (size_t i = 0; i < described_.size(); ++i) {
       Value* value = described_[i];
       const bool written = memory->hasWriters(value);
-      if (!asked_.empty()) answerAboutGradient(value, known_[i].kind, *memory);
+      if (known_[i].kind.kind == ValueKind::Kind::Tensor)
+        questions.answer(value, known_[i].kind.requires_grad, *memory);
       const InsertPointGuard guard(graph_, value->node()->isParam() ? graph_.nodes().front() : value->node()->next());
       specialize(value, known_[i].kind, written ? std::optional(writes) : std::nullopt);
     }
@@ -401,31 +448,6 @@ class Specializer {
     for (const auto& [node, known] : numbers) setMemory(*node, known);
   }
 
-  void findAsked(Block* block) {
-    for (Node* node : block->nodes()) {
-      for (Block* inner : node->blocks()) findAsked(inner);
-      if (isBasic(node, Basic::RequiresGrad)) asked_.push_back(node);
-      const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-      if (!op || op->isMutable()) writers_.push_back(node);
-    }
-  }
-
-  /// `x.requires_grad` before anything may have changed it: `if not x.requires_grad: x.requires_grad_()`.
-  void answerAboutGradient(Value* value, const ValueKind& kind, AliasDb& memory) {
-    if (kind.kind != ValueKind::Kind::Tensor) return;
-    for (Node*& ask : asked_) {
-      if (!ask || ask->input(0) != value) continue;
-      const bool may_have_changed = std::any_of(writers_.begin(), writers_.end(), [&](Node* writer) {
-        return (writer->isBefore(ask) || haveLoopInCommon(writer, ask)) &&
-               memory.writesToAlias(writer, std::span<Value* const>(&value, 1));
-      });
-      if (may_have_changed) continue;
-      ask->output()->replaceAllUsesWith(insertConstantBefore(ask, kind.requires_grad));
-      ask->destroy();
-      ask = nullptr;
-    }
-  }
-
   void specialize(Value* value, const ValueKind& kind, std::optional<TensorWrites> writes) {
     const bool keeps_layout = !writes || *writes == TensorWrites::Elements;
     Value* known = tellKind(value, kind, typeOf(kind, writes));
@@ -467,8 +489,6 @@ class Specializer {
   const Described& known_;
   const std::vector<int64_t>& shared_;
   std::vector<Value*> described_;  // one per word of the signature
-  std::vector<Node*> asked_;       // questions whether tensors require gradients
-  std::vector<Node*> writers_;     // nodes that may write to tensors
 };
 
 /// Reads of entries that nothing changes before any more, since branches are gone, are the inputs that stand for the
@@ -616,24 +636,14 @@ std::shared_ptr<const PreparedFunction> prepareGraph(
   return prepared;
 }
 
-/// `x.requires_grad` of what an operator has made of tensors that require none, before anything may have changed it:
+/// `x.requires_grad` of what an operator has made of tensors that require none:
 /// `pos = data["pos"].clone(); before = pos.requires_grad; pos.requires_grad_(True)`.
 static bool answerAboutMadeTensors(Graph& graph) {
-  std::vector<Node*> asks, writers;
-  const std::function<void(Block*)> visit = [&](Block* block) {
-    for (Node* node : block->nodes()) {
-      for (Block* inner : node->blocks()) visit(inner);
-      if (isBasic(node, Basic::RequiresGrad)) asks.push_back(node);
-      const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-      if (!op || op->isMutable()) writers.push_back(node);
-    }
-  };
-  visit(graph.block());
-  if (asks.empty()) return false;
+  GradientQuestions questions(graph);
+  if (questions.tensors().empty()) return false;
   const auto memory = aliasesOf(graph);
   bool changed = false;
-  for (Node* ask : asks) {
-    Value* tensor = ask->input(0);
+  for (Value* tensor : questions.tensors()) {
     const Node* maker = tensor->node();
     const Operator* op = isStructural(maker->kind()) ? nullptr : operatorOf(*maker);
     if (!op || !op->isOfDispatcher() || !op->isPure()) continue;
@@ -642,14 +652,7 @@ static bool answerAboutMadeTensors(Graph& graph) {
       const auto* type = input->type()->castRaw<c10::TensorType>();
       return type ? type->requiresGrad() == std::optional(false) : !mayHoldTensors(*input->type());
     });
-    const bool may_have_changed = std::any_of(writers.begin(), writers.end(), [&](Node* writer) {
-      return (writer->isBefore(ask) || haveLoopInCommon(writer, ask)) &&
-             memory->writesToAlias(writer, std::span<Value* const>(&tensor, 1));
-    });
-    if (!is_constant || may_have_changed) continue;
-    ask->output()->replaceAllUsesWith(insertConstantBefore(ask, false));
-    ask->destroy();
-    changed = true;
+    if (is_constant) changed |= questions.answer(tensor, false, *memory);
   }
   return changed;
 }
