@@ -37,7 +37,6 @@ _PASSES = {
     "integer_value_refinement": ("refine_values",),
     "lint": ("lint",),
     "loop_unrolling": ("unroll",),
-    "lower_all_tuples": ("lower_tuples",),
     "peephole": ("peephole", "read_containers", "simplify_branches"),
     "propagate_device": ("propagate_types",),
     "propagate_dtype": ("propagate_types",),
@@ -74,6 +73,7 @@ _TIDY = {
     "fold_frozen_conv_bn",
     "fold_frozen_conv_mul_or_div",
     "fold_frozen_linear_bn",
+    "lower_all_tuples",
     "peephole",
     "peephole_list_idioms",
 }
@@ -179,6 +179,50 @@ def _values(block):
         yield from node.outputs()
         for inner in node.blocks():
             yield from _values(inner)
+
+
+def _take_apart(graph, value):
+    """The parts of a value that are no tuples."""
+    if value.type().kind() != "TupleType":
+        return [value]
+    types = value.type().elements()
+    node = graph.insertNode(graph.create("prim::TupleUnpack", [value], len(types)))
+    for part, type in zip(node.outputs(), types):
+        part.setType(type)
+    return [each for part in node.outputs() for each in _take_apart(graph, part)]
+
+
+def _input_of_parts(graph, type, name):
+    """A value of that type, of inputs that are no tuples."""
+    if type.kind() != "TupleType":
+        value = graph.addInput()
+        value.setType(type)
+        if not name.isdigit():
+            value.setDebugName(name)
+        return value
+    parts = [_input_of_parts(graph, element, f"{name}_{i}") for i, element in enumerate(type.elements())]
+    made = graph.insertNode(graph.create("prim::TupleConstruct", parts)).output()
+    made.setType(type)
+    return made
+
+
+def _lower_all_tuples(graph):
+    """Tuples that come in and go out, too: their elements become inputs and outputs."""
+    inputs, outputs = list(graph.inputs()), list(graph.outputs())
+    if any(value.type().kind() == "TupleType" for value in inputs):
+        with graph.insert_point_guard(next(iter(graph.nodes()), graph.return_node())):
+            for value in inputs:
+                value.replaceAllUsesWith(_input_of_parts(graph, value.type(), value.debugName()))
+        outputs = list(graph.outputs())
+        for i in reversed(range(len(inputs))):
+            graph.eraseInput(i)
+    if any(value.type().kind() == "TupleType" for value in outputs):
+        parts = [each for value in outputs for each in _take_apart(graph, value)]
+        for i in reversed(range(len(outputs))):
+            graph.eraseOutput(i)
+        for value in parts:
+            graph.registerOutput(value)
+    _run("lower_all_tuples", ("lower_tuples", "simplify_branches"), graph)
 
 
 def _create_autodiff_subgraphs(graph, threshold=2):
@@ -390,6 +434,7 @@ _OTHERS = {
     "decompose_ops": _decompose,
     "fuse_frozen_conv_add_relu": _leave_to_plans,
     "fuse_linear": _fuse_linear,
+    "lower_all_tuples": _lower_all_tuples,
     "lower_graph": passes.lower_graph,
     "optimize_for_inference": _optimize_for_inference,
     "optimize_frozen_graph": _optimize_frozen,

@@ -216,6 +216,29 @@ def test_passes_take_graphs_of_both():
     assert isinstance(ours, cresset.Graph)
 
 
+def test_tuples_of_inputs_and_results_are_lowered_too():
+    text = """
+def f(x: Tuple[Tensor, Tuple[int, Tensor]], n: int, y: Tensor):
+    r = (x[0], (y, x[1][1]))
+    for i in range(n):
+        r = (r[0] + i, (r[1][1], r[1][0]))
+    return r, x[1][0]
+"""
+    with cresset.patch_torch_jit():
+        f = torch.jit.CompilationUnit(text).f
+        graph = f.graph.copy()
+        torch._C._jit_pass_lower_all_tuples(graph)
+        assert [str(value.type()) for value in graph.inputs()] == ["Tensor", "int", "Tensor", "int", "Tensor"]
+        assert [value.debugName() for value in graph.inputs()] == ["x_0", "x_1_0", "x_1_1", "n", "y"]
+        assert "Tuple" not in str(graph)
+        graph.makeMultiOutputIntoTuple()
+        flat = torch._C._create_function_from_graph("flat", graph)
+        x, y, z = torch.randn(3, 2)
+        assert str(flat(x, 7, y, 3, z)) == str((x + 3, y, z, 7))
+        (a, (b, c)), d = f((x, (7, y)), 3, z)
+        assert str((a, b, c, d)) == str(flat(x, 7, y, 3, z))
+
+
 def test_threads_patch_and_undo():
     theirs = torch.jit.script
     errors = []
