@@ -789,9 +789,15 @@ def _take_python_state(scripted, module, module_type):
             method = scripted._c.method(name)
             if method is not None:
                 state[name] = method
+    properties = {}
     for name in description.ignored:
-        if not isinstance(getattr(type(module), name, None), property) and hasattr(module, name):
+        of_class = getattr(type(module), name, None)
+        if isinstance(of_class, property):
+            properties[name] = of_class
+        elif hasattr(module, name):
             state[name] = getattr(module, name)
+    if properties:
+        state["_ignored_properties"] = properties
     if description.pre_hooks or description.hooks:
         scripted._forward_pre_hooks.clear()
         scripted._forward_hooks.clear()

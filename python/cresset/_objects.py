@@ -210,6 +210,8 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
             return method
         if name == "_name":  # what torch.jit's traced modules call it
             return self.original_name
+        if name in self.__dict__.get("_ignored_properties", ()):
+            return self.__dict__["_ignored_properties"][name].__get__(self)
         reason = _LEFT_OUT.get(name)
         raise AttributeError(
             f"'{type(self).__name__}' object has no attribute '{name}'" + (f": {reason}" if reason else "")

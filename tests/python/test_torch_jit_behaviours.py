@@ -43,6 +43,7 @@ DIFFERENCES = {
     "module_calls_super": ("value", "super() of a module is its base class"),
     "module_static_and_class_data": ("value 7", "attributes of a module's class are constants"),
     "module_parameter_list": ("value", "len() of a ParameterList, as in eager"),
+    "module_ignored_property": ("(5, 8, 8)", "a property of Python's is one; in torch.jit it is the property object"),
     "hook_added_to_scripted": ("value", "hooks of Python run around a scripted module's calls"),
     "freeze_twice": ("value", "freezing what is frozen changes nothing"),
     "frozen_interface_that_is_swapped": ("value", "what a method swaps stays (docs/differences.md)"),

@@ -2025,6 +2025,34 @@ def module_ignored_attributes(J):
 
 
 @row("module")
+def module_ignored_property(J):
+    class M(nn.Module):
+        __jit_ignored_attributes__ = ["size", "count"]
+
+        @property
+        def size(self):
+            raise ValueError("not asked for")
+
+        @property
+        def count(self):
+            return self.factor * 2
+
+        def __init__(self):
+            super().__init__()
+            self.factor = 4
+
+        @J.ignore
+        def counted(self) -> int:
+            return self.count
+
+        def forward(self, x: int) -> int:
+            return x + self.factor
+
+    m = J.script(M())
+    return m(1), m.counted(), m.count
+
+
+@row("module")
 def module_ignored_attribute_used(J):
     class M(nn.Module):
         __jit_ignored_attributes__ = ["thing"]
