@@ -1,5 +1,7 @@
 // Functions of rules for facts that compute sizes: of what is broadcast, viewed, multiplied, indexed.
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
 
 #include "cresset/analysis/fact_functions.h"
 
@@ -283,6 +285,36 @@ Fact convolved(Facts a) {
   return sizesAlone(std::move(result));
 }
 
+/// convolved_back(x, weight, stride, padding, dilation, output_padding, groups): of a transposed convolution, with or
+/// without a batch.
+Fact convolvedBack(Facts a) {
+  const auto input = sizesOf(argument(a, 0)), weight = sizesOf(argument(a, 1));
+  if (!input) return {};
+  if (!weight || weight->size() < 3 || (input->size() != weight->size() && input->size() + 1 != weight->size()))
+    return unknownSizes(input->size());
+  const size_t spatial = weight->size() - 2, first = input->size() - spatial;
+  const Size one = Size::constant(1);
+  Sizes result;
+  if (first == 2) result.push_back((*input)[0]);
+  result.push_back(Fact::integer((*weight)[1].asSize() * argument(a, 6).asSize()));
+  for (size_t i = 0; i < spatial; ++i) {
+    const Size steps = ((*input)[first + i].asSize() - one) * perDimension(argument(a, 2), i);
+    const Size window = perDimension(argument(a, 4), i) * ((*weight)[2 + i].asSize() - one) + one;
+    const Size added = perDimension(argument(a, 5), i) - Size::constant(2) * perDimension(argument(a, 3), i);
+    result.push_back(Fact::integer(steps + window + added));
+  }
+  return sizesAlone(std::move(result));
+}
+
+/// counted(start, end, step): how many numbers a range of ints has; of other ranges it is not known.
+Fact counted(Facts a) {
+  const Size start = argument(a, 0).asSize(), end = argument(a, 1).asSize();
+  const auto step = argument(a, 2).asNumber();
+  if (!step || *step == 0 || *step == std::numeric_limits<int64_t>::min()) return Fact::list({anyInt()});
+  const Size room = *step > 0 ? end - start : start - end, stride = Size::constant(std::abs(*step));
+  return Fact::list({Fact::integer(Size::floorDivide(room + stride - Size::constant(1), stride))});
+}
+
 /// pooled(x, n, kernel_size, stride, padding, dilation, ceil_mode): of pooling over the last n dimensions.
 Fact pooled(Facts a) {
   auto sizes = sizesOf(argument(a, 0));
@@ -322,7 +354,8 @@ constexpr Function kSizeFunctions[] = {
     {"given", given},         {"viewed", viewed},
     {"expanded", expanded},   {"flattened", flattened},
     {"matmul", matmul},       {"einsum", einsum},
-    {"indexed", indexed},
+    {"indexed", indexed},     {"convolved_back", convolvedBack},
+    {"counted", counted},
 };
 
 }  // namespace

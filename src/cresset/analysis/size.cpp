@@ -207,6 +207,7 @@ Size Size::floorDivide(const Size& a, const Size& b) {
   if (!a.is_known_ || !b.is_known_) return {};
   const auto x = a.asConstant(), y = b.asConstant();
   if (y == 0 || (x == std::numeric_limits<int64_t>::min() && y == -1)) return {};
+  if (y == 1) return a;
   if (x && y) return constant(*x / *y - (*x % *y != 0 && (*x < 0) != (*y < 0)));
   if (std::max(depthOf(a), depthOf(b)) >= kMaxDepth) return {};
   return ofVariable({Variable::Kind::Quotient, 0, 0, {a, b}});

@@ -14,7 +14,7 @@ def f(x, n: int):
 %b: Float(2, 3, 4, 5) on cpu, channels-last, new, requires no gradient
 %c: Float(%x.size(0), %x.size(1), %x.size(2), %x.size(3)) on cpu, channels-last, requires no gradient
 %d: Float(%x.size(0), %x.size(2), %x.size(3), %x.size(1)) on cpu, contiguous, requires no gradient
-%e: Long(%e.size(0)) on cpu, contiguous, new, requires no gradient
+%e: Long(%n) on cpu, contiguous, new, requires no gradient
 %33: Float(3, %n) on cpu, dense, strides (1, 3), requires no gradient
 %34: Float(%n, %n) on cpu, contiguous, new, requires no gradient
 %36: Float(%x.size(0), %x.size(1), %x.size(2), %x.size(3)) on cpu, dense, new, requires no gradient
