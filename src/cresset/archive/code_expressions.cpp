@@ -227,10 +227,12 @@ bool CodePrinter::writeByTable(const Node* node) {
       writeList(node->inputs());
     } else if (isNext("$type")) {
       out_ << annotation(node->output()->type());
+    } else if (isNext("$receiver")) {
+      writeReceiver(node->input(0));
     } else if (isNext("$0")) {
       write(node->input(size_t(0)));
     } else {
-      CRESSET_CHECK(isNext("$1"), "the column CODE has $0, $1, $inputs and $type");
+      CRESSET_CHECK(isNext("$1"), "the column CODE has $receiver, $0, $1, $inputs and $type");
       write(node->input(1));
     }
   }
