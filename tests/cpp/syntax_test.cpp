@@ -171,7 +171,7 @@ TEST_CASE("syntax: lookahead does not advance") {
   CHECK(lexer.next().text() == "a");
   CHECK(lexer.nextIf(TK_NUMBER) == false);
   CHECK(lexer.expect(TK_IDENT).text() == "b");
-  CHECK_THROWS_WITH_AS(lexer.expect('+'), doctest::Contains("expected '+' but found 'c' here"), UserError);
+  CHECK_THROWS_WITH_AS(lexer.expect('+'), doctest::Contains("expected + but found 'c' here"), UserError);
 }
 
 TEST_CASE("syntax: views check the kind of their tree") {

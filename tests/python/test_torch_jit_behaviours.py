@@ -94,6 +94,10 @@ DIFFERENCES = {
     "trace_called_wrongly": ("of Python type 'int' to Tensor", "says the type of what was given"),
     "module_set_wrong_attribute": ("Unable to cast 'a' of Python type 'str' to int", "the same"),
     "varargs": ("'*' parameters are not supported; pass a list", "keyword-only arguments with defaults are supported"),
+    "operator_of_torch_ops_that_scripts_lack": (
+        "scripts have no operator prim::AddStatValue",
+        "what torch.jit counts with is its own",
+    ),
     "ignored_function_is_not_saved": (
         "Could not export Python function call 'g'",
         "hints differ: there are no script methods to forget",

@@ -634,3 +634,82 @@ def modules_in_a_list(J):
 
     text = "Could not infer type of list element: Cannot infer concrete type of torch.nn.Module"
     return says(lambda: J.script(M()), text)
+
+
+@row("script")
+def tokens_that_are_expected(J):
+    expressions = "[x x]", "(x x)", "x[x x]", "f(x x)"
+    found = [
+        says(lambda e=e: J.CompilationUnit(f"def f(x):\n  return {e}\n"), r"expected [\])] but found")
+        for e in expressions
+    ]
+    return found, says(lambda: J.CompilationUnit("def f(x) return x\n"), "expected : but found")
+
+
+def _fails(x):
+    return is_nowhere  # noqa: F821
+
+
+def _fails_behind(x) -> Tensor:
+    return _fails(x)
+
+
+def _compiles(x):
+    return x + 1
+
+
+@row("module")
+def function_that_a_module_holds_fails_to_compile(J):
+    class M(nn.Module):
+        def __init__(self, function):
+            super().__init__()
+            self.function = function
+
+        def forward(self, x):
+            return self.function(x)
+
+    class WithAnother(M):
+        def forward(self, x):
+            return _compiles(_fails(self.function(x)))
+
+    phrases = "undefined value is_nowhere", "failed to compile"
+    return says(lambda: J.script(M(_fails)), *phrases), says(lambda: J.script(WithAnother(_compiles)), *phrases)
+
+
+@row("module")
+def function_behind_one_that_a_module_holds_fails_to_compile(J):
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.function = _fails_behind
+
+        def forward(self, x):
+            return self.function(x)
+
+    return says(lambda: J.script(M()), "undefined value is_nowhere", "failed to compile")
+
+
+class WithUnknownField(NamedTuple):
+    x: Tensor
+    y: "NowhereDefined"  # noqa: F821
+
+
+@row("script")
+def named_tuple_with_an_unknown_field(J):
+    def f(p: WithUnknownField) -> Tensor:
+        return p.x
+
+    return says(
+        lambda: J.script(f), r"Unknown type annotation: 'ForwardRef\('NowhereDefined'\)' in NamedTuple WithUnknownField"
+    )
+
+
+@row("script")
+def operator_of_torch_ops_that_scripts_lack(J):
+    add_stat = torch.ops.prim.AddStatValue
+
+    def f(x: Tensor):
+        add_stat("a", 1)
+        return x
+
+    return J.script(f)

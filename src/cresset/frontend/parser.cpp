@@ -90,7 +90,7 @@ SourceRange Parser::expect(int kind) {
     rejectReserved();
     if (kind == TK_NEWLINE) expected("the end of the statement");
     if (kind == TK_INDENT) expected("an indented block");
-    expected("'" + tokenName(kind) + "'");
+    expected(tokenName(kind));
   }
   SourceRange range = here();
   advance();

@@ -423,7 +423,7 @@ WithItem Parser::withItem() {
 ListView<Stmt> Parser::suite() {
   if (!at(':')) {
     if (at(TK_WALRUS)) rejectReserved();
-    if (at('=')) failHere("expected ':' but found '=' here; a comparison is written '=='");
+    if (at('=')) failHere("expected : but found '=' here; a comparison is written '=='");
   }
   expect(':');
   std::vector<Stmt> statements;

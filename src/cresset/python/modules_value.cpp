@@ -7,6 +7,7 @@
 
 #include "cresset/frontend/calls.h"
 #include "cresset/python/modules_methods.h"
+#include "cresset/python/script_declarations.h"
 #include "cresset/python/script_names.h"
 #include "cresset/support/suggest.h"
 
@@ -102,6 +103,7 @@ SugaredValuePtr ModuleValue::findAttr(const SourceRange& range, EmitContext& cx,
     py::object method = methodOfModule(info_, name);
     if (method && PyFunction_Check(method.ptr()) && markOf(method) == Mark::Ignore)
       return pythonCallable(it->second, method, /*bound=*/true, range);
+    noteAttribute(range, "the attribute '" + name + "' of module '" + info_.type->name()->name() + "'");
     return sugarOf(it->second, cx, range, name);
   }
   if (!info_.overridden.contains(name)) {

@@ -87,6 +87,19 @@ bool isNamedTuple(py::handle cls) {
   return isSubclass(cls, py::handle(reinterpret_cast<PyObject*>(&PyTuple_Type))) && attributeOrNull(cls, "_fields");
 }
 
+/// The type of a field of a named tuple. Python keeps the names in annotations as ForwardRef objects.
+TypePtr typeOfField(py::handle annotation, py::handle cls, const SourceRange& range, const ResolverPtr& names) {
+  try {
+    return requireTypeOfAnnotation(annotation, range, names);
+  } catch (const UserError& error) {
+    if (!py::isinstance(annotation, known("typing", "ForwardRef"))) throw;
+    throw UserError(
+        "Unknown type annotation: '" + shortRepr(annotation.ptr()) + "' in NamedTuple " + shortName(cls) + ": " +
+            error.message(),
+        range);
+  }
+}
+
 TypePtr namedTupleType(py::handle cls, const SourceRange& range) {
   // The annotations may stand in a base: class P(NamedTuple('P_', …)).
   py::object annotations;
@@ -106,7 +119,7 @@ TypePtr namedTupleType(py::handle cls, const SourceRange& range) {
     fields.push_back(py::cast<std::string>(field));
     py::object annotation = annotations ? annotations.attr("get")(field, py::none()) : py::object(py::none());
     const bool annotated = annotations && annotations.contains(field);
-    types.push_back(annotated ? requireTypeOfAnnotation(annotation, range, names) : inferredTensorType());
+    types.push_back(annotated ? typeOfField(annotation, cls, range, names) : inferredTensorType());
     if (field_defaults && field_defaults.contains(field)) {
       py::object value = field_defaults[field];
       if (!annotated && !THPVariable_Check(value.ptr())) {

@@ -37,7 +37,8 @@ struct Compilation {
   std::vector<std::function<void()>> undo;
   std::vector<Function*> being_compiled;  // innermost last
   std::vector<std::string> warnings;
-  std::vector<std::shared_ptr<Program>> programs;  // to which what is declared belongs, innermost last
+  std::vector<std::pair<SourceRange, std::string>> attributes;  // functions that modules hold, where they are used
+  std::vector<std::shared_ptr<Program>> programs;               // to which what is declared belongs, innermost last
   std::vector<std::shared_ptr<Program>> held;
   std::vector<std::unique_ptr<DefinitionScope>> scopes;  // of this session's program and others that it adds to
   std::unordered_set<Program*> changed;                  // their programs
@@ -91,6 +92,22 @@ struct KnownFunctions {
   }
 };
 
+/// Says that a module's attribute failed to compile, if the error is one of what a use of it needs.
+UserError withAttribute(const UserError& error) {
+  const auto& attributes = Compilation::get().attributes;
+  for (const auto& [function, call] : error.compilationStack()) {
+    const auto used = std::find_if(attributes.begin(), attributes.end(), [&call = call](const auto& attribute) {
+      return call && attribute.first.source == call.source && attribute.first.begin == call.begin;
+    });
+    if (used == attributes.end()) continue;
+    UserError said(
+        error.message() + " (needed by " + used->second + ", a function that failed to compile)", error.range());
+    for (const auto& [caller, range] : error.compilationStack()) said = said.withCaller(caller, range);
+    return said;
+  }
+  return error;
+}
+
 UserError withCallers(UserError error, Function* function) {
   const auto& sites = Compilation::get().call_sites;
   std::vector<Function*> seen;
@@ -104,7 +121,7 @@ UserError withCallers(UserError error, Function* function) {
     Function* outermost = seen.empty() ? function : sites.at(seen.back()).caller;
     error = error.withCaller(outermost->name(), {});
   }
-  return error;
+  return withAttribute(error);
 }
 
 /// Whether the range is in a file of torch or of Python's library, which users don't write.
@@ -261,6 +278,7 @@ ScriptSession::~ScriptSession() {
   state.queue.clear();
   state.compiled.clear();
   state.call_sites.clear();
+  state.attributes.clear();
   state.warnings.clear();
   state.scopes.clear();
   state.changed.clear();
@@ -345,6 +363,10 @@ c10::QualifiedName qualifiedNameOf(py::handle object) {
     if (c != '.' && c != '_' && !std::isalnum(static_cast<unsigned char>(c))) c = '_';
   }
   return c10::QualifiedName(c10::QualifiedName(path), short_name);
+}
+
+void noteAttribute(const SourceRange& use, std::string attribute) {
+  Compilation::get().attributes.emplace_back(use, std::move(attribute));
 }
 
 Function& declareFunction(py::handle wrapped, const SourceRange& range) {

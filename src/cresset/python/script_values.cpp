@@ -469,11 +469,12 @@ SugaredValuePtr scriptFunctionValue(Function* function, const SourceRange& range
   return std::make_shared<FunctionValue>(function);
 }
 
-SugaredValuePtr operatorObject(py::handle object) {
+SugaredValuePtr operatorObject(py::handle object, const SourceRange& range) {
   static py::handle packet = known("torch._ops", "OpOverloadPacket"), overload = known("torch._ops", "OpOverload");
   if (py::isinstance(object, packet)) {
     const Symbol name = Symbol::fromQualString(py::cast<std::string>(object.attr("_qualified_op_name")));
-    if (!isBuiltin(name)) return nullptr;
+    // Operators that torch.jit has for itself are in torch.ops, too.
+    if (!isBuiltin(name)) throw UserError(std::string("scripts have no operator ") + name.toQualString(), range);
     return std::make_shared<OverloadedFunction>(name);
   }
   if (!py::isinstance(object, overload)) return nullptr;
@@ -521,7 +522,7 @@ SugaredValuePtr trySugarOf(py::handle object, EmitContext& cx, const SourceRange
     TypePtr type = typeOfClass(py::type::handle_of(object), range);
     return simple(cx.graph.insertConstant(toIValue(object.ptr(), type), type));
   }
-  if (auto value = operatorObject(object)) return value;
+  if (auto value = operatorObject(object, range)) return value;
   static py::handle other_function = known("torch._C", "ScriptFunction");
   if (py::isinstance(object, other_function)) {
     // @torch.jit.script leaves the Python function here, for other tools to inline.

@@ -495,11 +495,7 @@ bool Lexer::nextIf(int kind) {
 }
 
 Token Lexer::expect(int kind) {
-  if (impl_->current.kind != kind) {
-    std::string_view name = tokenNameView(kind);
-    bool words = kind > TK_FIRST && kRows[kind - TK_FIRST - 1].text[0] == '\0';
-    reportExpected(words ? std::string(name) : "'" + std::string(name) + "'");
-  }
+  if (impl_->current.kind != kind) reportExpected(std::string(tokenNameView(kind)));
   return next();
 }
 
