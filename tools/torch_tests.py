@@ -15,6 +15,7 @@ REMOVED = [
     ("torch.jit.frontend", "_IS_ASTUNPARSE_INSTALLED", True),
     ("torch.autograd._functions.utils", "check_onnx_broadcast", None),
     ("torch.export", "export_for_training", None),
+    ("torch.testing._internal.common_utils", "BUILD_WITH_CAFFE2", False),
     ("torch.testing._internal.common_cuda", "tf32_is_not_fp32", lambda: False),
     ("torch.testing._internal.common_nn", "new_module_tests", []),
     ("torch.testing._internal.common_nn", "criterion_tests", []),
