@@ -68,6 +68,35 @@ def assignment_to_an_element(J):
 
 
 @row("trace")
+def assignments_to_parts_out_of_place(J):
+    def f(x):
+        x = x * 2
+        x[0] = torch.ones(4)
+        x[:, 1] = x[:, 0] + 3
+        x.view(12)[-1:].copy_(x[1, :1])
+        return x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        traced = J.trace(f, torch.rand(3, 4), _force_outplace=True)
+    return traced(torch.arange(12.0).reshape(3, 4))
+
+
+@row("trace")
+def numbers_assigned_to_parts_out_of_place(J):
+    def f(x):
+        x = x * 2
+        x[0] = 3
+        x[1:, 2] = 0.5
+        return x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        traced = J.trace(f, torch.rand(3, 4), _force_outplace=True, check_trace=False)
+    return traced(torch.arange(12.0).reshape(3, 4))
+
+
+@row("trace")
 def copies_and_results_in_place(J):
     def f(x):
         y = torch.zeros(3, 4)

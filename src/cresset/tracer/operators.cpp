@@ -161,8 +161,10 @@ class Recorder::OperatorRecord {
     node_->bindOperator(op_);
     for (size_t i = 0; i < returns.size(); ++i) node_->output(i)->setType(returns[i].type());
     if (recorder_.force_outplace_) {
-      warnOfOtherReferences();
-      makeOutOfPlace();
+      const bool are_others_left_behind = warnOfOtherReferences();
+      // An assignment to a part (`x[0] = y`) has nothing but its effect on the whole, and so stays in place.
+      const bool is_assignment = isCopy() || op_->kind() == aten::fill_;
+      if (!is_assignment || !are_others_left_behind) makeOutOfPlace();
     }
   }
 
@@ -355,23 +357,27 @@ class Recorder::OperatorRecord {
     return recorder_.numberInBackward(value, is_size);
   }
 
-  /// A write that becomes a new value is not seen by what else reads that memory.
-  void warnOfOtherReferences() {
+  bool isCopy() const { return op_->kind() == aten::copy_; }
+
+  /// A write that becomes a new value is not seen by what else reads that memory; whether there is something else.
+  bool warnOfOtherReferences() {
     const auto& arguments = op_->schema().arguments();
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (!isWritten(arguments[i]) || !arguments_[i].isTensor()) continue;
       const size_t count = recorder_.liveReferences(arguments_[i].toTensor());
-      if (count < 2) return;
+      if (count < 2) return false;
       std::string name = op_->kind().toUnqualString();
-      if (op_->kind() == aten::copy_) name += " (possibly due to an assignment)";
+      if (isCopy()) name += " (possibly due to an assignment)";
       if (arguments[i].is_out()) name += "_out";
-      return recorder_.warn(
+      recorder_.warn(
           "There are " + std::to_string(count) +
           " live references to the data region being modified when tracing in-place operator " + name +
           ". This might cause the trace to be incorrect, because all other views that also reference this data will "
           "not reflect this change in the trace! On the other hand, if all other views use the same memory chunk, but "
           "are disjoint (e.g. are outputs of torch.split), this might still be safe.");
+      return true;
     }
+    return false;
   }
 
   /// `x.add_(y)` as `x = x.add(y)`.
