@@ -848,3 +848,39 @@ def test_the_folder_of_what_has_no_file():
     cresset.save(cresset.script(torch.nn.ReLU()), buffer)
     with zipfile.ZipFile(buffer) as file:
         assert {entry.split("/")[0] for entry in file.namelist()} == {"archive"}
+
+
+def test_places_are_recorded_once_where_they_begin():
+    def function(x, n: int):
+        total = x
+        for i in range(n):
+            j = 0
+            while j < 3:
+                total = total + x * j
+                j = j + 1
+            total = total + i + j
+        return total, total + n, [total, total * n]
+
+    archive = zipfile.ZipFile(io.BytesIO(cresset.script(function).save_to_buffer()))
+    names = [name for name in archive.namelist() if name.endswith(".debug_pkl")]
+    assert names
+    for name in names:
+        _, _, records = pickle.loads(archive.read(name))
+        places = [place for _, place, _ in records]
+        assert len(places) > 20
+        assert all(place != following for place, following in zip(places, places[1:]))
+
+
+def test_only_lines_near_the_code_are_kept():
+    model = cresset.script(nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Softmax(1)).eval())
+    saved = model.save_to_buffer()
+    archive = zipfile.ZipFile(io.BytesIO(saved))
+    sizes = {name: archive.getinfo(name).file_size for name in archive.namelist() if name.endswith(".debug_pkl")}
+    assert max(sizes.values()) < 12000, sizes
+    with pytest.raises(RuntimeError) as ours:
+        cresset.load(io.BytesIO(saved))(torch.ones(4, 3, 2))
+    with pytest.raises(RuntimeError) as theirs:
+        torch.jit.load(io.BytesIO(saved))(torch.ones(4, 3, 2))
+    for error in (ours, theirs):
+        assert "torch/nn/functional.py" in str(error.value) or "torch/nn/modules/conv.py" in str(error.value)
+        assert "<--- HERE" in str(error.value)

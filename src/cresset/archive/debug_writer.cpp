@@ -20,16 +20,12 @@ SourceRange originalOf(SourceRange range) {
   return range;
 }
 
-/// An original file, and which bytes of it are wanted.
+/// Lines of an original file. One has many where what is called stands far apart, as in torch/nn/functional.py.
 struct Excerpt {
   std::shared_ptr<const Source> source;
   size_t begin, end;
   std::string padding = {};  // what stands before a text that begins in the middle of a line
 
-  void cover(const SourceRange& range) {
-    begin = std::min<size_t>(begin, range.begin);
-    end = std::max<size_t>(end, range.end);
-  }
   /// To whole lines, and some around them.
   void widen() {
     const std::string& text = source->text();
@@ -51,7 +47,7 @@ class DebugWriter {
 
   std::string write(const CodeText& code) {
     for (const CodeText::Tag& tag : code.tags()) add(tag);
-    for (Excerpt& excerpt : excerpts_) excerpt.widen();
+    makeExcerpts();
     addString("");
     std::vector<std::vector<size_t>> lines;
     std::vector<size_t> files;
@@ -97,11 +93,33 @@ class DebugWriter {
   };
 
   void add(const CodeText::Tag& tag) {
-    const SourceRange range = originalOf(tag.range);
-    const auto [it, fresh] = index_.try_emplace(range.source.get(), excerpts_.size());
-    if (fresh) excerpts_.push_back({range.source, range.begin, range.end});
-    excerpts_[it->second].cover(range);
-    records_.push_back({tag.offset, it->second, range});
+    SourceRange range = originalOf(tag.range);
+    if (!records_.empty()) {  // what came in between may have left no text
+      const SourceRange& last = records_.back().range;
+      if (last.source == range.source && last.begin == range.begin && last.end == range.end) return;
+    }
+    files_.try_emplace(range.source.get(), files_.size());
+    records_.push_back({tag.offset, 0, std::move(range)});
+  }
+
+  /// Places whose lines meet share one.
+  void makeExcerpts() {
+    std::vector<Record*> sorted;
+    for (Record& record : records_) sorted.push_back(&record);
+    std::stable_sort(sorted.begin(), sorted.end(), [&](const Record* a, const Record* b) {
+      const size_t of_a = files_.at(a->range.source.get()), of_b = files_.at(b->range.source.get());
+      return of_a != of_b ? of_a < of_b : a->range.begin < b->range.begin;
+    });
+    for (Record* record : sorted) {
+      Excerpt lines = {record->range.source, record->range.begin, record->range.end};
+      lines.widen();
+      Excerpt* last = excerpts_.empty() ? nullptr : &excerpts_.back();
+      if (last && last->source == lines.source && lines.begin <= last->end)
+        last->end = std::max(last->end, lines.end);
+      else
+        excerpts_.push_back(std::move(lines));
+      record->excerpt = excerpts_.size() - 1;
+    }
   }
 
   size_t addString(const std::string& text) {
@@ -151,7 +169,7 @@ class DebugWriter {
   PickleWriter out_;
   std::vector<Excerpt> excerpts_;
   std::vector<Record> records_;
-  std::unordered_map<const Source*, size_t> index_;
+  std::unordered_map<const Source*, size_t> files_;  // in the order in which they come first
   std::vector<const std::string*> strings_;
   std::unordered_map<std::string, size_t> string_index_;
 };
