@@ -44,6 +44,10 @@ DIFFERENCES = {
     "module_static_and_class_data": ("value 7", "attributes of a module's class are constants"),
     "module_parameter_list": ("value", "len() of a ParameterList, as in eager"),
     "module_ignored_property": ("(5, 8, 8)", "a property of Python's is one; in torch.jit it is the property object"),
+    "type_comments_of_some_parameters": (
+        "f(Tensor a, Tensor b, int c) -> Tensor",
+        "a parameter without a type is a tensor, as everywhere",
+    ),
     "hook_added_to_scripted": ("value", "hooks of Python run around a scripted module's calls"),
     "freeze_twice": ("value", "freezing what is frozen changes nothing"),
     "frozen_interface_that_is_swapped": ("value", "what a method swaps stays (docs/differences.md)"),

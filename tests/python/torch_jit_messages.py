@@ -119,6 +119,19 @@ def type_comments_with_wrong_prefixes(J):
 
 
 @row("script")
+def type_comments_of_some_parameters(J):
+    def f(
+        a,  # type: Tensor
+        b,
+        c,  # type: int
+    ):
+        # type: (...) -> Tensor
+        return a + b + c
+
+    return str(J.script(f).schema)
+
+
+@row("script")
 def comments_of_texts_that_are_no_types(J):
     unit = J.CompilationUnit(
         "# type : of numbers\ndef f(x: int):\n  # type : whatever here\n  y = x + 1  # type : words\n  return y  #  type\n"
