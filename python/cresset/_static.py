@@ -23,6 +23,8 @@ class StaticNode:
     where: str
     #: Whether some result lies in memory that was laid out.
     is_planned: bool
+    #: Its place in program order, in which `StaticValue` counts; None if no memory was laid out for the plan.
+    step: "int | None"
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class StaticValue:
     """A result in memory that was laid out for a plan."""
 
     name: str
-    #: Steps of the plan at which it is needed.
+    #: Steps of the plan (`StaticNode.step`) at which it is needed.
     first: int
     last: int
     #: Whether it leaves the module, and lies in memory of its own.
@@ -180,6 +182,14 @@ class StaticRuntime:
     def __call__(self, *args, **kwargs):
         return self.forward(*args, **kwargs)
 
+    def prepare(self, *args, **kwargs):
+        """Makes the plan that a call with these arguments has, and memory for it, without running anything.
+
+        With ``memory_policy="precomputed"`` that is all memory whose size follows from those of the arguments; otherwise
+        sizes are learned from the first run. Raises if the arguments have no plan.
+        """
+        self._c.prepare(self.forward, args, kwargs)
+
     def benchmark(self, *args, warmup_runs=3, main_runs=10, **kwargs):
         """Milliseconds of a call, the mean of ``main_runs`` after ``warmup_runs``."""
         if warmup_runs < 0 or main_runs < 1:
@@ -209,6 +219,7 @@ class StaticRuntime:
 
         ``slots`` results lie in an arena of ``arena_bytes``, where no placement needs less than ``least_bytes``;
         ``sum_bytes`` are those of the results together. ``output_slots`` results of ``output_bytes`` leave the module.
+        The arena that is there has ``held_bytes``: as many as the largest run needed.
         ``allocations`` are those of the last run: arenas, results that outgrew theirs, results that leave.
         """
         return self._c.memory()

@@ -8,6 +8,7 @@
 #include <ATen/ops/ones_ops.h>
 
 #include <atomic>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -155,6 +156,57 @@ TEST_CASE("libraries register out variants") {
   CHECK(same(model({x}).toTensor(), unit.run_method("f", x).toTensor()));
   CHECK(num_doubled == before + 1);
   CHECK_THROWS_AS(registerOutVariant("neg", nullptr), UserError);
+}
+
+TEST_CASE("a static module is saved and loaded with its options") {
+  CompilationUnit unit(kLayers);
+  StaticModuleOptions options;
+  options.enable_fusion = false;
+  options.manage_output_tensors = true;
+  options.memory_policy = MemoryPolicy::Precomputed;
+  const StaticModule model(unit.get_function("layers"), options);
+  std::stringstream file;
+  model.save(file, {{"note", "kept"}});
+  const std::string bytes = file.str();
+  const at::Tensor x = ones(8, 4), w = ones(4, 4);
+  const at::Tensor expected = unit.run_method("layers", x, w, 2.).toTensor();
+  ExtraFilesMap extra{{"note", ""}};
+  LoadOptions load;
+  load.extra_files = &extra;
+  const StaticModule loaded = loadStaticModule(file, load);
+  CHECK(extra == ExtraFilesMap{{"note", "kept"}});
+  CHECK(loaded.options().manage_output_tensors);
+  CHECK_FALSE(loaded.options().enable_fusion);
+  CHECK(loaded.options().memory_policy == MemoryPolicy::Precomputed);
+  CHECK(same(loaded({x, w, 2.}).toTensor(), expected));
+  std::istringstream again(bytes);
+  const StaticModule other = loadStaticModule(again, {}, StaticModuleOptions());
+  CHECK_FALSE(other.options().manage_output_tensors);
+  CHECK(same(other({x, w}, {{"scale", 2.}}).toTensor(), expected));
+  std::istringstream plain(bytes);
+  CHECK(same(cresset::load(plain)({x, w, 2.}).toTensor(), expected));  // an archive like others
+  CHECK(staticModuleOptions(R"({"strict": true})").strict);
+  for (const char* wrong : {"[]", "{\"strict\": 1}", "{\"unknown\": true}", "{\"memory_policy\": \"best\"}"})
+    CHECK_THROWS_AS(staticModuleOptions(wrong), UserError);
+  CHECK_THROWS_AS(staticModuleOptions("{"), Error);
+}
+
+TEST_CASE("a plan is made, and memory laid out, before the first run") {
+  CompilationUnit unit(kLayers);
+  StaticModuleOptions options;
+  options.enable_fusion = false;
+  options.manage_output_tensors = true;
+  options.memory_policy = MemoryPolicy::Precomputed;
+  const StaticModule model(unit.get_function("layers"), options);
+  StaticRuntime& runtime = model.runtime();
+  const at::Tensor x = ones(8, 4), w = ones(4, 4);
+  runtime.prepare({x, w});
+  CHECK(runtime.memory().arena_bytes > 0);
+  for (const StaticReport::Value& value : runtime.report().plans.at(0).values)
+    CHECK((value.is_output || value.offset.has_value()));
+  CHECK(same(runtime({x, w}).toTensor(), unit.run_method("layers", x, w).toTensor()));
+  CHECK(runtime.memory().allocations == 1);  // the result
+  CHECK_THROWS_AS(runtime.prepare({x}), UserError);
 }
 
 TEST_CASE("gradients are refused") {

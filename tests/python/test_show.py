@@ -66,6 +66,40 @@ def test_overview(archive):
     assert "scale : Tensor = Float[3]  # buffer" in text and "names : str[] = " in text
 
 
+class Chain(torch.nn.Module):
+    def forward(self, x):
+        a = torch.cumsum(x, 0)
+        b = torch.cumprod(a, 1)
+        return torch.cumsum(torch.cumsum(b, 1), 0)
+
+
+def test_the_plan_of_a_static_module(archive, tmp_path):
+    path = tmp_path / "chain.pt"
+    torch.jit.save(torch.jit.script(Chain()), path)
+    text = show(path, "--static", "torch.ones([3, 2])")
+    # How each operator runs, which results lie in the arena, where and for how long; without a run.
+    lines = [line.split("  #")[0].strip() for line in text.splitlines()]
+    first = int(re.match(r"(\d+) out variant: aten::cumsum, planned", lines[2])[1])
+    assert lines[2:6] == [
+        f"{first} out variant: aten::cumsum, planned",
+        f"{first + 1} out variant: aten::cumprod, planned",
+        f"{first + 2} out variant: aten::cumsum, planned",
+        f"{first + 3} fallback: aten::cumsum",
+    ]
+    size = "4 * x.size(0) * x.size(1) bytes"
+    assert lines[6:8] == [
+        f"a: steps {first} to {first + 1}, {size}, at 0 to 24",
+        f"b: steps {first + 1} to {first + 2}, {size}, at 64 to 88",
+    ]
+    assert lines[8].endswith(f": steps {first + 2} to {first + 3}, {size}, at 0 to 24")
+    assert lines[9] == "memory: 128 bytes for 3 results of 72 bytes; no less than 128 are needed at once"
+    assert show(path, "--static", "x=torch.ones([3, 2])") == text
+    assert "and nothing else" in show(path, "files", "--static", "torch.ones([3, 2])", code=1)
+    assert "missing value for argument 'x'" in show(path, "--static", code=1)
+    assert "requires" in show(path, "--static", "torch.ones([3, 2], requires_grad=True)", code=1)
+    assert "1 plan\n" in show(archive, "--static", "torch.ones([3, 2])")
+
+
 def test_sections(archive):
     assert re.search(r"block\.linear\.weight +Float\[3, 2\] +parameter +cpu +24 B", show(archive, "parameters"))
     assert re.search(r"data\.pkl +\d", show(archive, "files"))

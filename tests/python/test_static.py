@@ -1,10 +1,12 @@
 """Static modules: results are those of the program itself, whatever the options; memory is planned, bounded and its own."""
 
 import copy
+import itertools
 import pickle
 import textwrap
 import threading
 import warnings
+from typing import Optional
 
 import pytest
 import torch
@@ -367,6 +369,65 @@ def test_memory_is_planned_near_its_bound():
         assert runtime.memory()["allocations"] <= 1
         runtime(torch.randn(128, 16))
         assert runtime.memory()["allocations"] == 0
+
+
+def bags(weight, indices, offsets, mode: int, with_end: bool, padding: Optional[int]):
+    return torch.embedding_bag(weight, indices, offsets, False, mode, False, None, with_end, padding)[0] * 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+def test_bags_of_embeddings_have_the_bits_of_the_operator(dtype):
+    torch.manual_seed(0)
+    runtime = cresset.static_module(cresset.script(bags), enable_fusion=False, fill_freed_memory=True).runtime()
+    for width, index, (mode, padding) in itertools.product(
+        (1, 7, 8, 16, 50), (torch.int64, torch.int32), ((0, None), (1, None), (2, None), (0, 3), (1, -2))
+    ):
+        weight = torch.randn(20, width).to(dtype)
+        indices = torch.randint(0, 20, (40,), dtype=index)
+        for offsets, with_end in (([0, 5, 5, 37], False), ([0, 1, 40], True), ([0], False), ([0, 39, 40], True)):
+            args = (weight, indices, torch.tensor(offsets, dtype=index), mode, with_end, padding)
+            assert equal(runtime(*args), bags(*args)), args
+        wide = torch.randn(20, 2 * width).to(dtype)[:, ::2]
+        args = (wide, indices, torch.tensor([0, 3], dtype=index), mode, False, padding)
+        assert equal(runtime(*args), bags(*args)), args
+    for wrong in ([0, 41], [1, 2], [0, 3, 2], []):
+        with pytest.raises(RuntimeError, match="embedding_bag"):
+            runtime(weight, indices, torch.tensor(wrong, dtype=index), 0, False, None)
+    assert any(node.kind == "out variant" for node in runtime.report().plans[0].nodes)
+
+
+def test_sizes_that_return_are_planned_once():
+    runtime = cresset.static_module(layers(), enable_fusion=False, memory_policy="precomputed").runtime()
+    small, large = torch.randn(2, 16), torch.randn(32, 16)
+    for x in (large, small, large, small):
+        runtime(x)
+    small_bytes = runtime.memory()["arena_bytes"]
+    for x in (large, small, large):
+        runtime(x)
+        assert runtime.memory()["allocations"] == 0, "the arena of the largest run serves all"
+    memory = runtime.memory()
+    assert small_bytes < memory["arena_bytes"] == memory["held_bytes"]
+    runtime.deallocate_memory()
+    runtime(small)
+    assert runtime.memory()["held_bytes"] == small_bytes and runtime.memory()["allocations"] == 1
+    runtime(large)
+    assert runtime.memory()["allocations"] == 1
+    assert torch.equal(runtime(large), layers()(large))
+
+
+def test_a_plan_is_made_before_the_first_run():
+    static = cresset.static_module(layers(), enable_fusion=False, memory_policy="precomputed")
+    runtime, x = static.runtime(), torch.randn(32, 16)
+    runtime.prepare(x)
+    before = runtime.memory()
+    values = runtime.report().plans[0].values
+    assert before["arena_bytes"] > 0 and all(value.offset is not None for value in values if not value.is_output)
+    runtime(x)
+    assert {**runtime.memory(), "allocations": 0} == {**before, "allocations": 0}
+    steps = [node.step for node in static.report().plans[0].nodes]
+    assert steps == sorted(steps) and {value.first for value in values} <= set(steps)
+    with pytest.raises(cresset.UserError, match="has no plan for such arguments: .*sparse"):
+        runtime.prepare(x.to_sparse())
 
 
 def test_options_of_memory():

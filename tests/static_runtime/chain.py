@@ -11,11 +11,11 @@ f(torch.ones([2, 2]), torch.eye(2)): tensor([[2.0, 2.0], [2.0, 2.0]])
 # f
 f: 1 plan
 plan for x: Float(*, *), y: Float(*, *)
-  out variant: aten::mm, planned  # chain.py:3:6
-  out variant: aten::relu, planned  # chain.py:4:6
-  out variant: aten::mm, planned  # chain.py:5:6
-  out variant: aten::abs, planned  # chain.py:6:6
-  fallback: aten::add.Scalar  # chain.py:7:9
+  1 out variant: aten::mm, planned  # chain.py:3:6
+  2 out variant: aten::relu, planned  # chain.py:4:6
+  3 out variant: aten::mm, planned  # chain.py:5:6
+  4 out variant: aten::abs, planned  # chain.py:6:6
+  5 fallback: aten::add.Scalar  # chain.py:7:9
   a: steps 1 to 2, 4 * x.size(0) * y.size(1) bytes, at 0 to 16
   b: steps 2 to 3, 4 * x.size(0) * y.size(1) bytes, at 64 to 80
   c: steps 3 to 4, 4 * x.size(0) * y.size(1) bytes, at 0 to 16

@@ -11,10 +11,10 @@ f(torch.ones([2]), 0): tensor([1.0, 1.0])
 # f
 f: 1 plan
 plan for x.1: Float(*)
-  native: prim::Loop  # loop.py:3:2
-  out variant: aten::mul.Scalar, planned  # loop.py:4:18
-  out variant: aten::neg, planned  # loop.py:4:8
-  fallback: aten::add.Scalar  # loop.py:4:8
+  3 native: prim::Loop  # loop.py:3:2
+  4 out variant: aten::mul.Scalar, planned  # loop.py:4:18
+  5 out variant: aten::neg, planned  # loop.py:4:8
+  6 fallback: aten::add.Scalar  # loop.py:4:8
   6: steps 4 to 5, 4 * x.1.size(0) bytes, at 0 to 8
   7: steps 5 to 6, 4 * x.1.size(0) bytes, at 64 to 72
   memory: 128 bytes for 2 results of 16 bytes; no less than 128 are needed at once

@@ -13,4 +13,4 @@ f(torch.ones([2]), False): tensor([2.0, 2.0])
 f: 2 plans
 plan for x: Float(*), flag: True
 plan for x: Float(*), flag: False
-  fallback: aten::mul.Scalar  # result-is-an-argument.py:3:6
+  1 fallback: aten::mul.Scalar  # result-is-an-argument.py:3:6

@@ -11,16 +11,18 @@ f(torch.ones([5, 7])): tensor([30.0, 30.0, 30.0, 30.0, 30.0, 30.0, 30.0])
 # f
 f: 2 plans
 plan for x: Float(*, *)
-  out variant: aten::mul.Scalar, planned  # two-kinds-of-arguments.py:3:10
-  native: prim::ListConstruct  # two-kinds-of-arguments.py:3:10
-  fallback: aten::sum.dim_IntList  # two-kinds-of-arguments.py:3:10
-  fallback: aten::mul.Scalar  # two-kinds-of-arguments.py:3:10
+  5 out variant: aten::mul.Scalar, planned  # two-kinds-of-arguments.py:3:10
+  6 native: prim::ListConstruct  # two-kinds-of-arguments.py:3:10
+  7 out variant: aten::sum.dim_IntList, planned  # two-kinds-of-arguments.py:3:10
+  8 fallback: aten::mul.Scalar  # two-kinds-of-arguments.py:3:10
   2: steps 5 to 7, 4 * x.size(0) * x.size(1) bytes, at 0 to 140
-  memory: 192 bytes for 1 results of 140 bytes; no less than 192 are needed at once
+  7: steps 7 to 8, 4 * x.size(1) bytes, at 192 to 220
+  memory: 256 bytes for 2 results of 168 bytes; no less than 256 are needed at once
 plan for x: Double(*)
-  out variant: aten::mul.Scalar, planned  # two-kinds-of-arguments.py:3:10
-  native: prim::ListConstruct  # two-kinds-of-arguments.py:3:10
-  fallback: aten::sum.dim_IntList  # two-kinds-of-arguments.py:3:10
-  fallback: aten::mul.Scalar  # two-kinds-of-arguments.py:3:10
+  5 out variant: aten::mul.Scalar, planned  # two-kinds-of-arguments.py:3:10
+  6 native: prim::ListConstruct  # two-kinds-of-arguments.py:3:10
+  7 out variant: aten::sum.dim_IntList, planned  # two-kinds-of-arguments.py:3:10
+  8 fallback: aten::mul.Scalar  # two-kinds-of-arguments.py:3:10
   2: steps 5 to 7, 8 * x.size(0) bytes, at 0 to 16
-  memory: 64 bytes for 1 results of 16 bytes; no less than 64 are needed at once
+  7: steps 7 to 8, 8 bytes, at 64 to 72
+  memory: 128 bytes for 2 results of 24 bytes; no less than 128 are needed at once

@@ -176,6 +176,8 @@ struct ShowOptions {
   std::string file, function, html, json;
   bool trusted = false, verify = false;
   std::vector<std::string> sections;
+  bool as_static = false;
+  std::vector<std::string> static_words;
 };
 
 void writeFile(const std::string& path, const std::string& text) {
@@ -190,7 +192,27 @@ void writeFile(const std::string& path, const std::string& text) {
   std::cerr << "wrote " << path << "\n";
 }
 
+/// The plan of the archive's static module for arguments, with its memory; nothing is run.
+std::string staticPlan(const ShowOptions& options) {
+  cresset::LoadOptions load;
+  load.trusted = options.trusted;
+  load.verify = options.verify;
+  load.door = cresset::Door::Command;
+  const cresset::Module module = cresset::load(options.file, load);
+  const Arguments arguments =
+      cresset::cli::parseArguments(options.static_words, module.get_method("forward").getSchema());
+  const cresset::StaticModule made(module, {.memory_policy = cresset::MemoryPolicy::Precomputed});
+  made.runtime().prepare(arguments.positional, arguments.keywords);
+  return made.runtime().report().toString();
+}
+
 int show(const ShowOptions& options) {
+  if (options.as_static) {
+    if (!options.sections.empty() || !options.function.empty() || !options.html.empty() || !options.json.empty())
+      throw cresset::UserError("--static shows the plan of a static module, and nothing else");
+    std::cout << staticPlan(options);
+    return 0;
+  }
   const cresset::cli::Inspection inspection = cresset::cli::inspect(options.file, options.trusted, options.verify);
   if (!options.html.empty()) writeFile(options.html, toHtml(inspection));
   if (!options.json.empty()) writeFile(options.json, toJson(inspection));
@@ -226,13 +248,15 @@ SECTIONS, any of
   files       what the archive is made of           source      functions in the file that their author wrote
   code        functions as the archive has them     ir          their graphs
   inlined     their graphs, calls inlined           bytecode    the instructions that run
-Without any: overview and modules; of one --function, source and ir. Nothing of the archive runs, unless it is --trusted
+Without any: overview and modules; of one --function, source and ir. With --static and arguments, as `cresset run` has
+them: how each operator runs in a static module, and which result lies where in its memory, and for how long. Nothing of the archive runs, unless it is --trusted
 and its objects restore themselves.
 Examples:
   cresset show model.pt                             what it is
   cresset show model.pt parameters files            what is large in it
   cresset show model.pt -f forward inlined          the functions of this name
   cresset show model.pt -f encoder.gru.forward      one method, by the path of its module
+  cresset show model.pt --static 'torch.ones([1, 8])'  its plan as a static module for such arguments
   cresset show model.pt --html model.html           all of it, to look around in
   cresset show model.pt --json -                    all of it, for other programs)";
 
@@ -307,6 +331,12 @@ int main(int argc, char** argv) {
   show_command->add_flag("--verify", shown.verify, kVerifyHelp);
   show_command->add_option("--html", shown.html, "write one page that shows everything; - is standard output");
   show_command->add_option("--json", shown.json, "write everything as JSON; - is standard output");
+  const CLI::Option* static_option =
+      show_command
+          ->add_option(
+              "--static", shown.static_words, "the plan of its static module for these arguments; after the others")
+          ->type_name("ARGS")
+          ->expected(0, -1);
   const std::vector<std::string> commands{"run", "show"};
   if (argc > 1 && argv[1][0] != '-' && std::find(commands.begin(), commands.end(), argv[1]) == commands.end()) {
     std::cerr << "cresset: there is no command '" << argv[1] << "'" << cresset::didYouMean(argv[1], commands)
@@ -320,6 +350,9 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, arguments.data());
   for (std::string* word : {&options.file, &options.output, &shown.file, &shown.html, &shown.json}) unshield(*word);
   for (std::string& word : options.words) unshield(word);
+  for (std::string& word : shown.static_words) unshield(word);
+  shown.as_static = static_option->count() > 0;
+  if (shielded.back() == "--static") shown.static_words.clear();  // CLI11 makes one word of none
   try {
     cresset::checkOptionsOfEnvironment();
     cresset::setOptions(cresset::parseOptions(process_options));

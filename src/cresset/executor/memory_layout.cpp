@@ -4,7 +4,9 @@
 #include <unordered_map>
 
 #include "cresset/analysis/graph_analyses.h"
+#include "cresset/analysis/inner_views.h"
 #include "cresset/executor/out_variants.h"
+#include "cresset/interpreter/strided_views.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_rows.h"
@@ -44,7 +46,8 @@ class LayoutBuilder {
         manage_outputs_(manage_outputs),
         memory_(aliasesOf(graph)),
         facts_(factsOf(graph, assumptions, /*with_sizes=*/true)),
-        writes_(tensorWrites(graph)) {}
+        writes_(tensorWrites(graph)),
+        views_(innerViews(graph, /*records_gradients=*/false)) {}
 
   std::shared_ptr<const MemoryLayout> run() {
     number(graph_.block());
@@ -58,6 +61,7 @@ class LayoutBuilder {
       if (after != layout_->positions.end())
         layout_->deaths[static_cast<size_t>(after - layout_->positions.begin())].push_back(i);
     }
+    layout_->position_of = std::move(begin_);
     layout_->input_of.resize(graph_.numValues());
     for (uint32_t i = 0; i < graph_.inputs().size(); ++i) layout_->input_of[graph_.inputs()[i]->unique()] = i;
     return std::move(layout_);
@@ -95,14 +99,16 @@ class LayoutBuilder {
     const bool is_subgraph = isSubgraph(*node, SubgraphKind::Fused) || isSubgraph(*node, SubgraphKind::Sequence);
     if ((isStructural(node->kind()) && !is_subgraph) || node->outputs().empty()) return;
     OutSite site;
-    if (!is_subgraph) site.variant = outVariantOf(*node);
+    if (!is_subgraph) site.variant = copiesNothing(*node) ? nullptr : outVariantOf(*node, views_.contains(node));
     if (!is_subgraph && !site.variant) return;
     const bool allows_own = is_subgraph || site.variant->allowsOwnMemory();
+    const bool computes_unused = is_subgraph || site.variant->computesUnused();
     std::vector<MemoryLayout::Slot> slots;
     size_t num_managed = 0;
     for (Value* output : node->outputs()) {
-      std::optional<MemoryLayout::Slot> slot = slotFor(node, output);
-      if (!slot && !allows_own) return;
+      const bool is_left_out = !computes_unused && output->uses().empty();
+      std::optional<MemoryLayout::Slot> slot = is_left_out ? std::nullopt : slotFor(node, output);
+      if (!slot && !allows_own && !is_left_out) return;
       num_managed += slot.has_value();
       site.slots.push_back(slot ? static_cast<uint32_t>(layout_->slots.size() + slots.size()) : OutSite::kNoSlot);
       if (slot) slots.push_back(std::move(*slot));
@@ -112,6 +118,21 @@ class LayoutBuilder {
     layout_->positions.push_back(begin_.at(node));
     for (MemoryLayout::Slot& slot : slots) layout_->slots.push_back(std::move(slot));
     layout_->sites.emplace(node, std::move(site));
+  }
+
+  /// Whether its result is always its argument or a view: what makes a tensor contiguous, of one that is.
+  bool copiesNothing(const Node& node) const {
+    const Operator* op = operatorOf(node);
+    if (!op || !op->keepsContiguous() || !stridedViewOf(*op)) return false;
+    const Value* self = node.input(size_t(0));
+    const auto sizes = facts_->sizesOf(self), strides = facts_->stridesOf(self);
+    if (sizes.empty() || sizes.size() != strides.size()) return false;
+    Size expected = Size::constant(1);
+    for (size_t i = sizes.size(); i-- > 0;) {
+      if (!(strides[i] == expected)) return false;
+      expected = expected * sizes[i];
+    }
+    return true;
   }
 
   std::optional<MemoryLayout::Slot> slotFor(Node* node, Value* output) {
@@ -200,6 +221,7 @@ class LayoutBuilder {
   const std::shared_ptr<AliasDb> memory_;
   const std::shared_ptr<const GraphFacts> facts_;
   const TensorWrites writes_;
+  const InnerViews views_;
   std::unordered_map<const Node*, size_t> begin_, end_;
   size_t next_ = 0;
   std::unordered_map<Location, std::vector<Value*>> holders_;

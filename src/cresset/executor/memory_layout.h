@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "cresset/analysis/facts.h"
@@ -39,7 +40,8 @@ struct MemoryLayout {
   std::vector<std::vector<uint32_t>> deaths;
   /// The graph's inputs by Value::unique(), for the evaluation of sizes.
   std::vector<std::optional<uint32_t>> input_of;
-  std::vector<size_t> positions;  // per site
+  std::vector<size_t> positions;                        // per site
+  std::unordered_map<const Node*, size_t> position_of;  // of each node
 };
 
 /// The graph must not change any more, its types must be those that hold when it runs, and gradients must be off

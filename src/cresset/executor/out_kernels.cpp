@@ -1,6 +1,5 @@
-// Each calls the ATen kernels that the operator itself calls, so that bits and exceptions are the same; directly,
-// without boxing and the dispatcher. What they are given for tensors, numbers and lists are the operator's arguments in
-// order.
+// The columns OUT and NO_OUT, and the functions for arithmetic, products, embeddings and joins
+// (out_kernel_functions.h).
 #include "cresset/executor/out_kernels.h"
 
 #include <ATen/EmptyTensor.h>
@@ -24,18 +23,15 @@
 
 #include <array>
 
+#include "cresset/executor/out_kernel_functions.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_rows.h"
 
 namespace cresset {
 
-namespace {
-
 namespace out {
 
-const at::Tensor& tensor(const OutArguments& arguments, size_t i) {
-  return arguments.input(i).toTensor();
-}
+namespace {
 
 template <at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&)>
 bool unary(const OutArguments& arguments) {
@@ -195,7 +191,10 @@ bool stack(const OutArguments& arguments) {
   return true;
 }
 
+}  // namespace
 }  // namespace out
+
+namespace {
 
 struct OutColumn {
   OutKernel kernel = nullptr;

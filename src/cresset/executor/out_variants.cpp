@@ -12,6 +12,8 @@
 #include "cresset/executor/out_kernels.h"
 #include "cresset/interpreter/operator_call.h"
 #include "cresset/interpreter/plain_tensor.h"
+#include "cresset/interpreter/strided_views.h"
+#include "cresset/ops/checked_arguments.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -73,12 +75,13 @@ class OutOperatorCall final : public OutVariant {
 /// what is written to belongs to the run alone.
 class OutOverload final : public OutVariant {
  public:
-  OutOverload(const Operator& op, const Operator& out) : op_(op), out_(out) {}
+  OutOverload(const Operator& op, const Operator& out) : op_(op), out_(out), with_care_(op.isCalledWithCare()) {}
 
   bool call(const OutArguments& arguments, Stack& stack) const override {
     const c10::OperatorHandle* handle = out_.handle();
     if (!handle || !arePlain(arguments)) return callOperator(op_, arguments, stack);
     pushInputs(arguments, stack);
+    if (with_care_) checkArguments(op_, stack.data());
     for (size_t i = 0; i < arguments.numOutputs(); ++i) stack.emplace_back(arguments.output(i));
     const at::AutoDispatchBelowADInplaceOrView below;
     handle->redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
@@ -89,6 +92,7 @@ class OutOverload final : public OutVariant {
  private:
   const Operator& op_;
   const Operator& out_;
+  const bool with_care_;
 };
 
 /// A function of the table or of a library.
@@ -108,19 +112,33 @@ class OutFunctionCall final : public OutVariant {
   const OutFunction function_;
 };
 
+/// A function of the table. Of an operator that copies where it can't return a view, it is what copies.
 class OutKernelCall final : public OutVariant {
  public:
-  OutKernelCall(const Operator& op, OutKernel kernel) : op_(op), kernel_(kernel) {}
+  /// `view`: null if views are the operator's.
+  OutKernelCall(const Operator& op, OutKernel kernel, StridedView view) : op_(op), kernel_(kernel), view_(view) {}
 
   bool call(const OutArguments& arguments, Stack& stack) const override {
+    if (view_) {
+      c10::IValue result;
+      if (view_(arguments.inputs(), result)) {
+        stack.push_back(std::move(result));
+        return false;
+      }
+    }
     if (!arePlain(arguments)) return callOperator(op_, arguments, stack);
-    const at::AutoDispatchBelowADInplaceOrView below;
-    return kernel_(arguments) || callOperator(op_, arguments, stack);
+    {
+      const at::AutoDispatchBelowADInplaceOrView below;
+      if (kernel_(arguments)) return true;
+    }
+    return callOperator(op_, arguments, stack);
   }
+  bool computesUnused() const override { return false; }
 
  private:
   const Operator& op_;
   const OutKernel kernel_;
+  const StridedView view_;
 };
 
 bool returnsNewTensors(const Operator& op) {
@@ -184,7 +202,7 @@ const Operator* outOverloadOf(const Operator& op) {
   static auto* mutex = new std::mutex;
   static auto* known = new std::unordered_map<const Operator*, const Operator*>;
   if (!op.isOfDispatcher() || !op.handle() || !returnsNewTensors(op)) return nullptr;
-  if (!op.isPure() || op.leavesUninitialized() || op.isCalledWithCare() || refusalOfOutOverload(op)) return nullptr;
+  if (!op.isPure() || op.leavesUninitialized() || refusalOfOutOverload(op)) return nullptr;
   const std::lock_guard lock(*mutex);
   const auto [place, is_new] = known->try_emplace(&op, nullptr);
   if (is_new) place->second = findOutOverload(op);
@@ -198,7 +216,7 @@ std::optional<at::ScalarType> dtypeOfOutput(const Value& value) {
   return c10::isComplexType(dtype) || c10::isQIntType(dtype) ? std::nullopt : std::optional(dtype);
 }
 
-std::shared_ptr<const OutVariant> outVariantOf(const Node& node) {
+std::shared_ptr<const OutVariant> outVariantOf(const Node& node, bool is_inner_view) {
   const Operator* op = operatorOf(node);
   if (!op) return nullptr;
   if (OutFunction function = registered(*op); function && returnsNewTensors(*op))
@@ -206,7 +224,8 @@ std::shared_ptr<const OutVariant> outVariantOf(const Node& node) {
   // With numerics=default some operators have bits of their own, wherever they are called.
   if (const OperatorCall* by_kernel = OperatorCall::of(*op, node))
     return returnsNewTensors(*op) ? std::make_shared<OutOperatorCall>(*by_kernel) : nullptr;
-  if (const OutKernel kernel = outKernelOf(*op)) return std::make_shared<OutKernelCall>(*op, kernel);
+  if (const OutKernel kernel = outKernelOf(*op))
+    return std::make_shared<OutKernelCall>(*op, kernel, is_inner_view ? stridedViewOf(*op) : nullptr);
   const Operator* out = outOverloadOf(*op);
   return out ? std::make_shared<OutOverload>(*op, *out) : nullptr;
 }

@@ -31,8 +31,8 @@ void registerOutVariant(const std::string& name, OutFunctionOf function_of);
 std::vector<std::string> registeredOutVariants();
 
 /// What computes the node's results into given tensors; null if nothing does. The node calls an operator, and the types
-/// of values are known.
-std::shared_ptr<const OutVariant> outVariantOf(const Node& node);
+/// of values are known. `is_inner_view`: a result that is a view may be one by sizes and strides (column STRIDED).
+std::shared_ptr<const OutVariant> outVariantOf(const Node& node, bool is_inner_view);
 /// The overload with `out` that has a kernel of its own; null if there is none.
 const Operator* outOverloadOf(const Operator& op);
 

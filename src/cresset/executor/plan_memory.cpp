@@ -68,25 +68,30 @@ std::vector<Temporary> PlanMemory::temporaries() const {
   return all;
 }
 
+const MemoryPlan& PlanMemory::placement() {
+  if (const auto found = placements_.find(bytes_); found != placements_.end()) return found->second;
+  // Sizes that are learned only grow: those before don't come back.
+  const size_t most = options_.policy == MemoryPolicy::Precomputed ? kMaxPlacements : 1;
+  if (placements_.size() >= most) placements_.erase(placements_.begin());
+  std::vector<Temporary> all = temporaries();
+  if (!options_.share) {
+    for (Temporary& one : all) one = {one.bytes, 0, 0};  // all are needed at once
+  }
+  return placements_.emplace(bytes_, planMemory(all)).first->second;
+}
+
 void PlanMemory::placeSlots() {
-  if (options_.share) {
-    MemoryPlan plan = planMemory(temporaries());
-    offsets_ = std::move(plan.offsets);
-    arena_bytes_ = plan.bytes;
-  } else {
-    arena_bytes_ = 0;
-    for (size_t i = 0; i < bytes_.size(); ++i) {
-      offsets_[i] = arena_bytes_;
-      if (layout_->slots[i].is_output) continue;
-      arena_bytes_ += (bytes_[i] + MemoryPlan::kAlignment - 1) / MemoryPlan::kAlignment * MemoryPlan::kAlignment;
-    }
-  }
-  arena_ = c10::DataPtr();  // first, so that there never are two
-  if (arena_bytes_ > 0) {
+  const MemoryPlan& plan = placement();
+  offsets_ = plan.offsets;
+  arena_bytes_ = plan.bytes;
+  if (arena_bytes_ > held_bytes_) {
+    arena_ = c10::DataPtr();  // first, so that there never are two
+    held_bytes_ = 0;
     arena_ = c10::GetCPUAllocator()->allocate(arena_bytes_);
+    held_bytes_ = arena_bytes_;
     ++allocations_;
-    if (options_.fill_freed) std::memset(arena_.get(), kFill, arena_bytes_);
   }
+  if (options_.fill_freed && arena_bytes_ > 0) std::memset(arena_.get(), kFill, arena_bytes_);
   for (size_t i = 0; i < bytes_.size(); ++i) {
     if (layout_->slots[i].is_output) continue;
     auto* begin = static_cast<std::byte*>(arena_.get());
@@ -146,6 +151,7 @@ void PlanMemory::fill(uint32_t slot) {
 
 void PlanMemory::releaseArena() {
   arena_ = c10::DataPtr();
+  held_bytes_ = 0;
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (!layout_->slots[i].is_output) setMemory(storages_[i], nullptr, 0);
   }
@@ -179,6 +185,7 @@ MemoryFigures PlanMemory::figures() const {
     }
   }
   figures.arena_bytes = arena_bytes_;
+  figures.held_bytes = held_bytes_;
   figures.least_bytes = leastMemory(temporaries());
   figures.allocations = allocations_;
   return figures;

@@ -14,6 +14,7 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/Storage.h>
 
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -37,7 +38,8 @@ struct MemoryOptions {
 
 struct MemoryFigures {
   size_t slots = 0, output_slots = 0;
-  size_t arena_bytes = 0;   // of the last run
+  size_t arena_bytes = 0;   // that the slots of the last run lie in
+  size_t held_bytes = 0;    // of the arena, which stays as large as the largest run needed it
   size_t least_bytes = 0;   // that any placement of the slots of the last run needs
   size_t sum_bytes = 0;     // of the slots
   size_t output_bytes = 0;  // of results that have left, of this instance
@@ -70,6 +72,8 @@ class PlanMemory final : public RunMemory {
   bool isHeldOutside() const;
 
  private:
+  /// Where slots of the sizes `bytes_` lie; kept per size class.
+  const MemoryPlan& placement();
   void placeSlots();
   void fill(uint32_t slot);
   std::vector<Temporary> temporaries() const;
@@ -82,7 +86,9 @@ class PlanMemory final : public RunMemory {
   std::vector<size_t> offsets_;       // of pieces
   std::vector<size_t> output_bytes_;  // per slot that leaves: what its storage had before the run
   c10::DataPtr arena_;
-  size_t arena_bytes_ = 0;
+  size_t arena_bytes_ = 0, held_bytes_ = 0;
+  static constexpr size_t kMaxPlacements = 64;
+  std::map<std::vector<size_t>, MemoryPlan> placements_;  // by sizes
   bool is_placed_ = false;
   size_t allocations_ = 0;
 };

@@ -52,6 +52,8 @@ class OutVariant {
   virtual bool call(const OutArguments& arguments, std::vector<c10::IValue>& stack) const = 0;
   /// Whether single results may be in memory of their own, those whose outputs are undefined.
   virtual bool allowsOwnMemory() const { return false; }
+  /// Whether results that nothing uses have tensors, too. Without, their outputs are undefined and stay so.
+  virtual bool computesUnused() const { return true; }
 };
 
 /// A call of an out variant in code.

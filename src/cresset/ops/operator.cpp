@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "cresset/ops/checked_arguments.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/ops/policy.h"
 
@@ -178,13 +179,16 @@ void Operator::call(Stack& stack, size_t num_args) const {
     kernel_(stack, num_args);
   } else if (const c10::OperatorHandle* registered = handle()) {
     if (isInPlaceReuse()) makeOwn(stack[stack.size() - num_args]);
-    c10::IValue* arguments = stack.data() + (stack.size() - schema_.arguments().size());
-    checkEnumerations(schema_, arguments);
-    if (argument_check_) argument_check_(arguments);
+    checkArguments(*this, stack.data() + (stack.size() - schema_.arguments().size()));
     registered->callBoxed(&stack);
   } else {
     throwUnregistered();
   }
+}
+
+void checkArguments(const Operator& op, c10::IValue* arguments) {
+  checkEnumerations(op.schema(), arguments);
+  if (const ArgumentCheck check = op.argumentCheck()) check(arguments);
 }
 
 void makeOwn(c10::IValue& value) {

@@ -20,22 +20,11 @@ bool takeFlag(const py::handle& value, const std::string& name) {
 }
 
 MemoryPolicy takePolicy(const py::handle& value) {
-  const std::string name = py::isinstance<py::str>(value) ? py::cast<std::string>(value) : shortRepr(value.ptr());
-  if (name == "standard") return MemoryPolicy::Standard;
-  if (name == "precomputed") return MemoryPolicy::Precomputed;
-  throw UserError("memory_policy is \"standard\" or \"precomputed\", not " + name);
+  return memoryPolicyOf(py::isinstance<py::str>(value) ? py::cast<std::string>(value) : shortRepr(value.ptr()));
 }
 
 StaticModuleOptions optionsFrom(const py::dict& given) {
   StaticModuleOptions options;
-  const std::pair<const char*, bool*> flags[] = {
-      {"enable_out_variant", &options.enable_out_variant},
-      {"optimize_memory", &options.optimize_memory},
-      {"manage_output_tensors", &options.manage_output_tensors},
-      {"cleanup_activations", &options.cleanup_activations},
-      {"fill_freed_memory", &options.fill_freed_memory},
-      {"enable_fusion", &options.enable_fusion},
-      {"strict", &options.strict}};
   for (auto [key, value] : given) {
     const auto name = py::cast<std::string>(key);
     if (name == "memory_policy") {
@@ -44,10 +33,10 @@ StaticModuleOptions optionsFrom(const py::dict& given) {
     }
     bool known = false;
     std::string names;
-    for (const auto& [flag, place] : flags) {
+    for (const auto& [flag, place] : staticModuleFlags()) {
       names += (names.empty() ? "" : ", ") + std::string(flag);
       if (name != flag) continue;
-      *place = takeFlag(value, name);
+      options.*place = takeFlag(value, name);
       known = true;
     }
     if (!known)
@@ -94,6 +83,7 @@ py::dict figuresOf(const MemoryFigures& memory) {
   figures["slots"] = memory.slots;
   figures["output_slots"] = memory.output_slots;
   figures["arena_bytes"] = memory.arena_bytes;
+  figures["held_bytes"] = memory.held_bytes;
   figures["least_bytes"] = memory.least_bytes;
   figures["sum_bytes"] = memory.sum_bytes;
   figures["output_bytes"] = memory.output_bytes;
@@ -125,7 +115,7 @@ py::dict reportOf(const T& of) {
   for (const StaticReport::PlanReport& plan : report.plans) {
     py::list nodes;
     for (const StaticReport::Node& node : plan.nodes)
-      nodes.append(py::make_tuple(std::string(toString(node.kind)), node.what, node.where, node.is_planned));
+      nodes.append(py::make_tuple(std::string(toString(node.kind)), node.what, node.where, node.is_planned, node.step));
     py::list values;
     for (const StaticReport::Value& value : plan.values)
       values.append(
@@ -170,6 +160,13 @@ py::dict benchmarkOps(
   result["total_out_nodes_count"] = measured.total_out_nodes_count;
   result["text"] = measured.toString();
   return result;
+}
+
+void prepare(const Runtime& runtime, const py::object& callable, const py::tuple& args, const py::dict& kwargs) {
+  Stack stack = bindCall(callable.ptr(), py::args(args), py::kwargs(kwargs));
+  prepareThread();
+  const py::gil_scoped_release no_gil;
+  runtime.module().program()->prepare(stack, runtime.runtime());
 }
 
 /// A Python function that computes results into tensors: function(out, *arguments), of several results with a tuple.
@@ -263,6 +260,7 @@ void bindStatic(py::module_& module) {
       .def(py::init<const StaticModule&>())
       .def("callable", [](const std::shared_ptr<Runtime>& self) { return callableOf(self->module(), self); })
       .def("report", [](const Runtime& self) { return reportOf(self.runtime()); })
+      .def("prepare", prepare)
       .def("benchmark_ops", benchmarkOps)
       .def("memory", [](const Runtime& self) { return figuresOf(self.runtime().memory()); })
       .def("deallocate_output_tensors", [](const Runtime& self) { self.runtime().deallocateOutputTensors(); })

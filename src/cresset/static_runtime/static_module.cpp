@@ -80,6 +80,49 @@ StaticReport StaticModule::report() const {
   return program_->report(nullptr);
 }
 
+namespace {
+
+constexpr const char* kOptionsFile = "static_module.json";
+
+/// The frozen module, or a module of the function.
+Module sourceOf(const StaticProgram& program) {
+  return program.self().isNone() ? moduleOfFunction(program.function()) : Module(program.self().toObject());
+}
+
+template <class Input>
+StaticModule loadFrom(Input& input, LoadOptions& load, const std::optional<StaticModuleOptions>& options) {
+  ExtraFilesMap own;
+  if (!load.extra_files) load.extra_files = &own;
+  const bool is_asked_for = load.extra_files->contains(kOptionsFile);
+  load.extra_files->try_emplace(kOptionsFile);
+  const Module module = cresset::load(input, load);
+  const std::string saved = load.extra_files->at(kOptionsFile);
+  if (!is_asked_for) load.extra_files->erase(kOptionsFile);
+  return StaticModule(
+      module, options || saved.empty() ? options.value_or(StaticModuleOptions()) : staticModuleOptions(saved));
+}
+
+}  // namespace
+
+void StaticModule::save(const std::string& path, ExtraFilesMap extra_files) const {
+  extra_files[kOptionsFile] = toJson(options());
+  sourceOf(*program_).save(path, extra_files);
+}
+
+void StaticModule::save(std::ostream& out, ExtraFilesMap extra_files) const {
+  extra_files[kOptionsFile] = toJson(options());
+  sourceOf(*program_).save(out, extra_files);
+}
+
+StaticModule loadStaticModule(
+    const std::string& path, LoadOptions load, const std::optional<StaticModuleOptions>& options) {
+  return loadFrom(path, load, options);
+}
+
+StaticModule loadStaticModule(std::istream& in, LoadOptions load, const std::optional<StaticModuleOptions>& options) {
+  return loadFrom(in, load, options);
+}
+
 StaticModule PrepareForStaticRuntime(const Module& module, const StaticModuleOptions& options) {
   return StaticModule(module, options);
 }
@@ -185,6 +228,11 @@ StaticReport StaticRuntime::report() const {
 MemoryFigures StaticRuntime::memory() const {
   const Use use(*this);
   return memories_.empty() ? MemoryFigures() : memories_.front().second->figures();
+}
+
+void StaticRuntime::prepare(std::vector<IValue> args, const Kwargs& kwargs) {
+  Stack stack = program_->bind(std::move(args), kwargs);
+  program_->prepare(stack, *this);
 }
 
 IValue StaticRuntime::operator()(std::vector<IValue> args, const Kwargs& kwargs) {

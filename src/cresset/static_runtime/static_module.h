@@ -15,14 +15,17 @@
 #include <ATen/core/ivalue.h>
 
 #include <atomic>
+#include <iosfwd>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "cresset/archive/archive.h"
 #include "cresset/executor/executor.h"
 #include "cresset/executor/plan_memory.h"
 #include "cresset/interpreter/start_here.h"
@@ -53,6 +56,15 @@ struct StaticModuleOptions {
   bool strict = false;
 };
 
+/// The options as JSON, by name: what an archive of a static module holds.
+std::string toJson(const StaticModuleOptions& options);
+/// Those that a JSON object has; the others are as in `defaults`. Throws UserError.
+StaticModuleOptions staticModuleOptions(std::string_view json, const StaticModuleOptions& defaults = {});
+/// The options that are true or false, by name; besides there is memory_policy.
+std::span<const std::pair<const char*, bool StaticModuleOptions::*>> staticModuleFlags();
+/// "standard" or "precomputed"; throws UserError for another.
+MemoryPolicy memoryPolicyOf(std::string_view name);
+
 /// How a node of a plan runs.
 enum class StaticNodeKind : uint8_t {
   Out,       // an out variant: its results lie in memory that was laid out for the plan
@@ -67,9 +79,10 @@ std::string_view toString(StaticNodeKind kind);
 struct StaticReport {
   struct Node {
     StaticNodeKind kind;
-    std::string what;   // "aten::mm"
-    std::string where;  // "model.py:7"; empty if unknown
-    bool is_planned;    // some result lies in memory that was laid out
+    std::string what;            // "aten::mm"
+    std::string where;           // "model.py:7"; empty if unknown
+    bool is_planned;             // some result lies in memory that was laid out
+    std::optional<size_t> step;  // its position in program order; nothing if no memory was laid out for the plan
   };
   /// A result in memory that was laid out.
   struct Value {
@@ -147,6 +160,11 @@ class StaticModule {
   /// The plans that there are, and how their nodes run.
   StaticReport report() const;
 
+  /// Writes the frozen module, or the function, with the options: an archive like others. Plans are made anew when it
+  /// is loaded (loadStaticModule).
+  void save(const std::string& path, ExtraFilesMap extra_files = {}) const;
+  void save(std::ostream& out, ExtraFilesMap extra_files = {}) const;
+
   const std::shared_ptr<StaticProgram>& program() const { return program_; }
 
  private:
@@ -156,6 +174,13 @@ class StaticModule {
 /// The same as the constructor; the seed of a StaticRuntime for each thread.
 StaticModule PrepareForStaticRuntime(const Module& module, const StaticModuleOptions& options = {});
 StaticModule PrepareForStaticRuntime(const std::shared_ptr<Graph>& graph, const StaticModuleOptions& options = {});
+
+/// The static module of an archive: one that StaticModule::save wrote, or any other. `options`: instead of those that
+/// the archive has, if it has some.
+StaticModule loadStaticModule(
+    const std::string& path, LoadOptions load = {}, const std::optional<StaticModuleOptions>& options = std::nullopt);
+StaticModule loadStaticModule(
+    std::istream& in, LoadOptions load = {}, const std::optional<StaticModuleOptions>& options = std::nullopt);
 
 /// An instance: what one thread at a time runs a static module with. It keeps the module alive. A call while another is
 /// under way, of another thread or from inside of it, throws UserError.
@@ -172,6 +197,10 @@ class StaticRuntime {
 
   IValue operator()(std::vector<IValue> args, const Kwargs& kwargs = {});
   IValue run(std::vector<IValue> args, const Kwargs& kwargs = {}) { return (*this)(std::move(args), kwargs); }
+  /// Makes the plan that a call with these arguments has, and memory for it: as much as is known to be needed, which is
+  /// most with memory_policy = Precomputed, and none with Standard before a run. Runs nothing. Throws UserError if they
+  /// have no plan.
+  void prepare(std::vector<IValue> args, const Kwargs& kwargs = {});
 
   /// Milliseconds of a run, the mean of `main_runs` after `warmup_runs`, each with all of `args`.
   double benchmark(

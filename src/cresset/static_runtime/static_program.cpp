@@ -130,6 +130,21 @@ c10::intrusive_ptr<c10::ivalue::Future> StaticProgram::runAsync(Stack stack, Tas
       std::move(code), std::move(stack), returns.at(0).type(), memory, std::move(kept), std::move(launcher));
 }
 
+void StaticProgram::prepare(Stack& stack, StaticRuntime& runtime) const {
+  const StaticRuntime::Use use(runtime);
+  refuseGradients(function_.getSchema(), stack, self_.isNone() ? 0 : 1);
+  const c10::AutoGradMode no_gradients(false);
+  WithoutPlan why;
+  const PlanPtr plan = plans_.planFor(stack, why);
+  if (!plan)
+    throw UserError(
+        "The static module '" + function_.name() + "' has no plan for such arguments: " + std::string(toString(why)));
+  if (!plan->memory) return;
+  const size_t num_inputs = plan->code->num_inputs;
+  const PlanMemoryScope scope(
+      runtime.memoryOf(*plan, options_), {stack.data() + (stack.size() - num_inputs), num_inputs});
+}
+
 /// Null if the unoptimized program is to run.
 PlanPtr StaticProgram::planFor(Stack& stack) const {
   if (executionMode() != ExecutionMode::Optimize || !getGraphExecutorOptimize() || reference_->limits.any() ||

@@ -37,6 +37,8 @@ class StaticProgram final : public Executable, public std::enable_shared_from_th
   /// Pops the arguments, those that the schema has, and pushes the result.
   void run(Stack& stack) const override;
   void run(Stack& stack, StaticRuntime& runtime) const;
+  /// StaticRuntime::prepare, with arguments that are bound.
+  void prepare(Stack& stack, StaticRuntime& runtime) const;
   /// Takes the arguments; see StaticModule::runAsync.
   c10::intrusive_ptr<c10::ivalue::Future> runAsync(Stack stack, TaskLauncher launcher) const;
 

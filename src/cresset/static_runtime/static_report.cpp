@@ -87,7 +87,7 @@ void addNodes(
     if (node->kind() == prim::Constant) continue;
     nodes.push_back(
         {kindOf(*node, memory, views), operatorsOf(*node), node->sourceRange().position(),
-         memory && memory->sites.contains(node)});
+         memory && memory->sites.contains(node), memory ? std::optional(memory->position_of.at(node)) : std::nullopt});
     for (const Block* inner : node->blocks()) addNodes(inner, memory, views, nodes);
   }
 }
@@ -220,7 +220,8 @@ std::string StaticReport::toString() const {
     for (size_t i = 0; i < plan.inputs.size(); ++i) text += (i ? ", " : " for ") + plan.inputs[i];
     text += "\n";
     for (const Node& node : plan.nodes) {
-      text += "  " + std::string(cresset::toString(node.kind)) + ": " + node.what;
+      text += "  " + (node.step ? std::to_string(*node.step) + " " : "") + std::string(cresset::toString(node.kind)) +
+              ": " + node.what;
       if (node.is_planned) text += ", planned";
       if (!node.where.empty()) text += "  # " + node.where;
       text += "\n";
