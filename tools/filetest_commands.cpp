@@ -86,6 +86,8 @@ const PassInfo* findRewrite(std::string_view name) {
        [](Graph& graph, const TypeAssumptions&) {
          return functionalize(graph, /*inputs_are_distinct=*/false).changed;
        }},
+      {"remove-views", "", Preserves::Bits,
+       [](Graph& graph, const TypeAssumptions&) { return removeViews(graph), true; }},
       {"tidy-functional", "", Preserves::All,
        [](Graph& graph, const TypeAssumptions&) { return tidyFunctional(graph), true; }},
       {"reinplace", "", Preserves::Bits,

@@ -11,7 +11,17 @@ from torch.utils._pytree import tree_map_only
 from . import _C, passes
 from ._errors import UserError
 
-__all__ = ["functionalize", "is_functional", "sync", "writes_left"]
+__all__ = [
+    "commit_update",
+    "functionalize",
+    "is_functional",
+    "redispatch_to_next",
+    "replace",
+    "sync",
+    "unwrap",
+    "wrap",
+    "writes_left",
+]
 
 
 def writes_left(graph, *, distinct_inputs=False):
@@ -34,6 +44,45 @@ def sync(tensor):
     """A tensor with memory of its own that has the tensor's elements now; of a tensor that is not functional, and was not
     written by the functionalized program that runs, the tensor itself."""
     return _C._functional_sync(tensor, False)
+
+
+# ---- For backends with kernels that are no operators
+
+
+def wrap(tensor):
+    """A tensor of the functionalized program that runs on this thread, in memory of its own, with the elements of `tensor`,
+    which nothing may write to from now on. Without gradients. Raises UserError outside of ``functionalize``, and for sparse,
+    quantized and nested tensors."""
+    return _C._functional_wrap(tensor)
+
+
+def unwrap(tensor):
+    """A tensor with memory that has the elements of a tensor of the functionalized program that runs on this thread, as they
+    are now; without gradients. Nothing may write to it: it may be memory of the program's arguments."""
+    return _C._functional_unwrap(tensor)
+
+
+def replace(tensor, value):
+    """Gives a tensor of the functionalized program other elements; no operator runs. Tensors that share its memory keep
+    theirs until ``commit_update``.
+
+    value: a tensor with memory (``unwrap``, or computed under ``redispatch_to_next``) of the same dtype, sizes and device.
+    Raises UserError for other values, and if it would lose a gradient.
+    """
+    _C._functional_replace(tensor, value)
+
+
+def commit_update(tensor):
+    """Makes what ``replace`` has set a write to the tensor's memory: what shares it sees it, and a tensor from outside gets it
+    when the program returns. Nothing happens if nothing was set. Raises UserError where an in-place operator would."""
+    _C._functional_commit_update(tensor)
+
+
+def redispatch_to_next():
+    """A context in which operators run below the functionalized program, on tensors with memory, without gradients: seen by
+    what is around ``functionalize`` (``make_fx``, a TorchDispatchMode, an outer level), not by the program's own level. Call
+    ``unwrap`` before it and ``replace`` or ``wrap`` after it."""
+    return _C._BelowFunctional()
 
 
 # ---- What reads memory past the operators, while a thread runs a functionalized program
@@ -125,8 +174,8 @@ class _MemoryReaders:
 _readers = _MemoryReaders()
 
 
-def _run_functionalized(function, args, kwargs):
-    level = _C._FunctionalLevel()
+def _run_functionalized(function, args, kwargs, copies_views):
+    level = _C._FunctionalLevel(copies_views)
     with _readers:
         try:
             level.enter()
@@ -143,7 +192,7 @@ def _run_functionalized(function, args, kwargs):
         return tree_map_only(torch.Tensor, level.leave, result)
 
 
-def _functionalize_live(function):
+def _functionalize_live(function, copies_views):
     for test in (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction):
         if test(function):
             raise UserError(
@@ -151,7 +200,7 @@ def _functionalize_live(function):
             )
 
     def functionalized(*args, **kwargs):
-        return _run_functionalized(function, args, kwargs)
+        return _run_functionalized(function, args, kwargs, copies_views)
 
     if hasattr(function, "__name__"):
         functools.update_wrapper(functionalized, function)
@@ -168,22 +217,25 @@ def functionalize(function, remove="mutations", *, distinct_inputs=False):
         comes from operators that write nothing. Tensors that it writes and that come from outside (arguments, parameters,
         free variables) get one ``aten::copy_`` each when it returns or raises. It may be called within, or around,
         torch.func's transforms, make_fx, ``cresset.trace`` and itself.
-    remove: "mutations".
+    remove: "mutations", or "mutations_and_views": then views, too, are operators that return new tensors (`select_copy`,
+        `view_copy`, …). Results are no views of arguments or of each other, and the strides of what is computed of views may
+        be other than in eager PyTorch; values and sizes are the same.
     distinct_inputs: True promises that tensors which are different arguments share no memory with each other. Without
         it, an argument can't be read after another one was written, as both may be the same tensor.
 
-    Results, their strides and what shares memory are those of ``function``, bit for bit; arguments that it writes to get
-    one ``aten::copy_`` each. If the program raises, its arguments keep what they held. The new function has no default
+    With "mutations", results, their strides and what shares memory are those of ``function``, bit for bit; arguments that it
+    writes to get one ``aten::copy_`` each. If the program raises, its arguments keep what they held. The new function has no default
     arguments.
 
-    Raises UserError, with a reason for each write that would stay; ``cresset.passes.functionalize(graph)`` removes the
-    others. Thread-safe.
+    Raises UserError, with a reason for each write or view that would stay; ``cresset.passes.functionalize(graph)`` and
+    ``cresset.passes.remove_views(graph)`` remove the others. Thread-safe.
     """
-    if remove != "mutations":
-        what = (
-            "views stay where a value is read through them" if remove == "mutations_and_views" else "there is no other"
+    if remove not in ("mutations", "mutations_and_views"):
+        raise UserError(
+            f'cresset.functionalize removes "mutations" or "mutations_and_views", not {remove!r}; passes.remove_views(graph) '
+            "removes the views of a graph that has no mutation."
         )
-        raise UserError(f"cresset.functionalize removes mutations only ({what}), so remove={remove!r} can't be had.")
+    copies_views = remove == "mutations_and_views"
     if isinstance(function, _C.ScriptMethod) or not callable(function):
         raise UserError(
             f"cresset.functionalize takes a script function, a traced function or a callable, not {type(function).__name__}. "
@@ -191,12 +243,17 @@ def functionalize(function, remove="mutations", *, distinct_inputs=False):
             "cresset.function_from_graph(name, cresset.passes.lower_graph(method.inlined_graph)[0])."
         )
     if not isinstance(function, _C.ScriptFunction):
-        return _functionalize_live(function)
+        return _functionalize_live(function, copies_views)
     graph = function.inlined_graph.copy()
     left = passes.functionalize(graph, distinct_inputs=distinct_inputs)
     if left:
         raise UserError(
             f"Not all mutation can be removed from {function.name}:\n" + "\n".join(f"  {text}" for text in left)
+        )
+    left = passes.remove_views(graph) if copies_views else []
+    if left:
+        raise UserError(
+            f"Not all views can be removed from {function.name}:\n" + "\n".join(f"  {text}" for text in left)
         )
     _C._tidy_functional(graph)
     return _C.function_from_graph(function.name + "_functional", graph)

@@ -176,6 +176,19 @@ def functionalize(graph, *, distinct_inputs=False):
     ]
 
 
+def remove_views(graph):
+    """Replaces views, and operators that may return a view (``reshape``, ``to``, …), by operators that return new tensors.
+
+    For graphs without mutation, after ``functionalize``: what a program that writes could tell apart stays. Results are no
+    views of arguments or of each other then. Changes the graph in place; returns the views that stay, a text each with the
+    reason.
+    """
+    return [
+        f"{operator}{f' ({place})' if place else ''} stays: {reason}"
+        for operator, place, reason in _C._remove_views(graph)
+    ]
+
+
 def reinplace(graph, *, distinct_inputs=False):
     """The opposite of functionalize: computes in memory that is not read any more.
 
@@ -199,6 +212,7 @@ __all__ = [
     "options",
     "preserves",
     "reinplace",
+    "remove_views",
     "rewrite",
     "transpose_linear",
 ]

@@ -75,6 +75,15 @@ def test_environment():
     assert done.stdout.strip() == "3"
 
 
+def test_misspelt_variables():
+    done = python("import cresset", CRESSET_KERNLES="off", CRESSET_PLAN="always", CRESSET_NUMERICS="exact")
+    assert "The environment has CRESSET_KERNLES, which sets no option; did you mean CRESSET_KERNELS?" in done.stderr
+    assert "The environment has CRESSET_PLAN, which sets no option; did you mean CRESSET_PLANS?" in done.stderr
+    assert done.returncode and "NUMERICS" not in done.stderr
+    done = python("import cresset", CRESSET_SOMETHING_ELSE="off", CRESSED_PLANS="always")
+    assert done.returncode == 0 and not done.stderr
+
+
 BAD = {
     "plans": ("sometimes", "The option plans is useful, always or loops, not 'sometimes'."),
     "hot_loop": ("0", "The option hot_loop is an integer from 1 to 1000000000, not '0'."),

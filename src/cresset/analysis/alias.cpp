@@ -324,7 +324,7 @@ const std::unordered_set<Location>& AliasDb::returned() {
   if (!returned_) {
     std::vector<Location> locations;
     for (const Value* output : graph_.outputs()) addReached(locations, output);
-    for (const Value* value : handed_on_) addReached(locations, value);
+    for (const Value* value : bailout_inputs_) addReached(locations, value);
     returned_.emplace(locations.begin(), locations.end());
   }
   return *returned_;

@@ -225,7 +225,7 @@ class AliasDb {
   LocationSet written_, updated_;
   std::unordered_set<Location> written_wholes_;
   std::unordered_map<Field, std::unordered_set<Location>> written_slots_;
-  std::vector<const Value*> handed_on_;                   // to the program as it was, which prim::BailOut goes on with
+  std::vector<const Value*> bailout_inputs_;              // what the unoptimized program goes on with
   std::optional<std::unordered_set<Location>> returned_;  // what is reached from the graph's outputs and from these
   bool analyzed_ = false;
   bool anything_written_ = false;

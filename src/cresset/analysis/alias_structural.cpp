@@ -33,7 +33,7 @@ void AliasDb::analyzeStructural(Node* node, const Structure& structure) {
     case Memory::Leaves:
       for (size_t i = 0; i < node->outputs().size(); ++i)
         memory_.addCopy(variableOf(inputs[i]), variableOf(node->output(i)));
-      handed_on_.insert(handed_on_.end(), inputs.begin(), inputs.end());
+      bailout_inputs_.insert(bailout_inputs_.end(), inputs.begin(), inputs.end());
       return;
     case Memory::Anything:
       if (!changesStateOnly(*node)) analyzeUnknown(node);

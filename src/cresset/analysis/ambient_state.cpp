@@ -28,10 +28,15 @@ bool changesState(const Node& node) {
   return op && op->changesState();
 }
 
-StateScopes::StateScopes(const Graph& graph) {
+StateScopes::StateScopes(const Graph& graph, Of what) : what_(what) {
   if (!changesStateWithin(graph.block())) return;
   findUnbalanced(graph.block());
   visit(graph.block());
+}
+
+/// Of a node that changes the state.
+bool StateScopes::matters(const Node& node) const {
+  return what_ == Of::AllState || !changesGradModeOnly(node);
 }
 
 /// Blocks that may leave the thread in another state than they find it in.
@@ -45,7 +50,7 @@ bool StateScopes::findUnbalanced(const Block* block) {
     } else if (node->kind() == prim::Exit) {
       balanced &= --entered >= 0;
     } else {
-      balanced &= !changesState(*node);
+      balanced &= !changesState(*node) || !matters(*node);
     }
   }
   balanced &= entered == 0;
@@ -70,11 +75,11 @@ void StateScopes::visit(const Block* block) {
       now_ = same ? before : ++last_;
     } else if (node->kind() == prim::Enter) {
       entered.push_back(now_);
-      now_ = ++last_;
+      if (matters(*node)) now_ = ++last_;
     } else if (node->kind() == prim::Exit && !entered.empty()) {
       now_ = entered.back();
       entered.pop_back();
-    } else if (changesState(*node)) {
+    } else if (changesState(*node) && matters(*node)) {
       now_ = ++last_;
     }
   }

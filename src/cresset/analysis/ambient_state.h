@@ -33,7 +33,8 @@ bool changesState(const Node& node);
 /// Which nodes of a graph run in one state. Takes time in proportion to the graph. Describes the graph as it was.
 class StateScopes {
  public:
-  explicit StateScopes(const Graph& graph);
+  enum class Of { AllState, AllButGradMode };
+  explicit StateScopes(const Graph& graph, Of what = Of::AllState);
 
   /// Nodes of the same number surely run in the same state; 0 is the one in which the graph is entered. A node that
   /// changes the state has the number of the state before it.
@@ -45,7 +46,9 @@ class StateScopes {
  private:
   bool findUnbalanced(const Block* block);
   void visit(const Block* block);
+  bool matters(const Node& node) const;
 
+  const Of what_;
   std::unordered_map<const Node*, uint32_t> scopes_;  // those that are not 0
   std::unordered_set<const Block*> unbalanced_;
   uint32_t now_ = 0, last_ = 0;

@@ -26,7 +26,7 @@ class AliasDb;
 struct TypeAssumptions {
   bool grad_mode = true;        // as it is when the graph is entered
   AutocastState autocast = {};  // operators may compute in other dtypes than those of their arguments
-  bool usual = true;            // no part of the dispatcher is left out
+  bool usual_dispatch = true;   // no part of the dispatcher is left out
   bool operator==(const TypeAssumptions&) const = default;
 };
 

@@ -42,8 +42,8 @@ OperatorFacts::OperatorFacts(ValueFacts& values, Graph& graph, const TypeAssumpt
     : values_(values),
       autocast_(assumptions.autocast),
       grad_mode_(assumptions.grad_mode),
-      plain_(assumptions.usual && !assumptions.autocast.isOn()),
-      usual_(assumptions.usual) {
+      plain_(assumptions.usual_dispatch && !assumptions.autocast.isOn()),
+      usual_(assumptions.usual_dispatch) {
   lookForState(graph, graph.block());
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/gradients.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/regions.h"
@@ -32,18 +33,33 @@ void markThroughout(Node* node) {
   }
 }
 
-bool decomposeIn(Block* block, bool for_kernels) {
-  bool changed = false;
-  for (Node* node : block->nodesSafely()) {
-    for (Block* inner : node->blocks()) changed |= decomposeIn(inner, for_kernels);
-    if (isStructural(node->kind())) continue;
+class Decomposer {
+ public:
+  Decomposer(Graph& graph, const TypeAssumptions& assumptions, bool for_kernels)
+      : scopes_(graph, StateScopes::Of::AllButGradMode),
+        autocast_(assumptions.autocast.isOn()),
+        for_kernels_(for_kernels) {}
+
+  bool run(Block* block) {
+    bool changed = false;
+    for (Node* node : block->nodesSafely()) {
+      for (Block* inner : node->blocks()) changed |= run(inner);
+      changed |= !isStructural(node->kind()) && decompose(node);
+    }
+    return changed;
+  }
+
+ private:
+  bool decompose(Node* node) {
     const auto outputs = node->outputs();
     const bool has_gradients =
         std::any_of(outputs.begin(), outputs.end(), [](const Value* output) { return mayRequireGrad(output->type()); });
-    if (has_gradients == for_kernels) continue;
+    if (has_gradients == for_kernels_) return false;
     const Operator* op = operatorOf(*node);
-    const auto form = op && isOfRealNumbers(*node) ? decompositionOf(*op, *node, for_kernels) : nullptr;
-    if (!form) continue;
+    const bool autocast = mayBeInAutocast(*node);
+    if (!op || !isOfRealNumbers(*node) || (autocast && !isIndifferentToAutocast(*op))) return false;
+    const auto form = decompositionOf(*op, *node, for_kernels_);
+    if (!form) return false;
     std::unordered_map<const Value*, Value*> copies;
     for (size_t i = 0; i < node->inputs().size(); ++i) copies[form->inputs()[i]] = node->input(i);
     for (Node* inner : form->nodes()) {
@@ -51,26 +67,40 @@ bool decomposeIn(Block* block, bool for_kernels) {
       copy->insertBefore(node);
       copyLocationThroughout(copy, node);
       // What an operator that is cast for calls is not cast for again.
-      if (isWithoutAutocast(*node)) markThroughout(copy);
+      if (autocast || isWithoutAutocast(*node)) markThroughout(copy);
       for (size_t i = 0; i < inner->outputs().size(); ++i) copies[inner->output(i)] = copy->output(i);
     }
     for (size_t i = 0; i < outputs.size(); ++i) outputs[i]->replaceAllUsesWith(copies.at(form->outputs()[i]));
     node->destroy();
-    changed = true;
+    return true;
   }
-  return changed;
-}
+
+  /// Whether autocast may cast for the node when it runs: it is on around the call, and its casts do not stand in the
+  /// graph, or the program may have turned it on.
+  bool mayBeInAutocast(const Node& node) const {
+    return !isWithoutAutocast(node) && (autocast_ || scopes_.of(&node) != 0);
+  }
+
+  /// Whether it does nothing to the operator, nor to what that calls.
+  static bool isIndifferentToAutocast(const Operator& op) {
+    return op.autocast(c10::DeviceType::CPU) == Autocast::None && op.autocast(c10::DeviceType::CUDA) == Autocast::None;
+  }
+
+  const StateScopes scopes_;
+  const bool autocast_, for_kernels_;
+};
 
 }  // namespace
 
 bool decomposeForGradients(Graph& graph, const TypeAssumptions& assumptions) {
-  if (!decomposeIn(graph.block(), /*for_kernels=*/false)) return false;
+  if (!Decomposer(graph, assumptions, /*for_kernels=*/false).run(graph.block())) return false;
   fitRulesToRanks(graph, "decomposition", assumptions);
   return true;
 }
 
 bool decomposeForKernels(Graph& graph, const TypeAssumptions& assumptions) {
-  if (assumptions.autocast.isOn() || !decomposeIn(graph.block(), /*for_kernels=*/true)) return false;
+  if (assumptions.autocast.isOn() || !Decomposer(graph, assumptions, /*for_kernels=*/true).run(graph.block()))
+    return false;
   fitRulesToRanks(graph, "decomposition", assumptions);
   return true;
 }

@@ -191,7 +191,7 @@ def group_gradients(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight:
   return of_x, of_weight, grad.reshape([n, c, size]).sum([0, 2]) if wanted[2] else None
 
 def rms_normalized(x: Tensor, sizes: List[int], weight: Optional[Tensor], eps: Optional[float]) -> Tensor:
-  input = wide(x)
+  input = wide(x.contiguous())
   if eps is not None:
     e = eps
   else:

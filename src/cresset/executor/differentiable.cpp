@@ -366,13 +366,16 @@ struct NodePointers<std::shared_ptr<autograd::Node>> {
 using Pointers = NodePointers<decltype(autograd::Edge::function)>;
 
 /// Stands for a node that refuses gradients, and forwards those that are there to it: autograd calls every node that a
-/// region leads to, also where no gradient flows, since none of the outputs that it flows from was asked for.
+/// region leads to, also where no gradient flows, since none of the outputs that it flows from was asked for. It leads
+/// to where that node leads, so that it is on the way to the same inputs.
 class Refusal : public autograd::Node {
  public:
-  explicit Refusal(autograd::Edge to) : to_(std::move(to)) {}
+  explicit Refusal(autograd::Edge to) : to_(std::move(to)) {
+    set_next_edges(autograd::edge_list(to_.function->next_edges()));
+  }
 
   autograd::variable_list apply(autograd::variable_list&& gradients) override {
-    return gradients.at(0).defined() ? (*to_.function)(std::move(gradients)) : autograd::variable_list();
+    return gradients.at(0).defined() ? (*to_.function)(std::move(gradients)) : autograd::variable_list(num_outputs());
   }
 
  private:
@@ -383,7 +386,8 @@ class Refusal : public autograd::Node {
 autograd::Edge edgeTo(const at::Tensor& input) {
   if (!input.requires_grad()) return {};
   autograd::Edge edge = autograd::impl::gradient_edge(input);
-  if (!edge.function || typeid(*edge.function) != typeid(autograd::NotImplemented)) return edge;
+  const autograd::Node* node = edge.function.get();
+  if (!node || typeid(*node) != typeid(autograd::NotImplemented)) return edge;
   auto refusal = Pointers::make<Refusal>(std::move(edge));
   refusal->add_input_metadata(input);
   return {std::move(refusal), 0};

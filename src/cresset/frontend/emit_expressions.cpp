@@ -190,7 +190,10 @@ Value* FunctionEmitter::emitNumber(const Const& number, bool negative) {
   if (number.isFloat()) return constant(range, negative ? -number.asFloat() : number.asFloat());
   // The smallest int has no positive counterpart.
   if (negative && number.text() == "9223372036854775808") return constant(range, std::numeric_limits<int64_t>::min());
-  return constant(range, negative ? -number.asInt() : number.asInt());
+  const int64_t value = number.asInt();
+  if (negative && value == std::numeric_limits<int64_t>::min())
+    throw UserError("the integer 9223372036854775808 is out of range: it does not fit in 64 bits", range);
+  return constant(range, negative ? -value : value);
 }
 
 Value* FunctionEmitter::emitUnary(const UnaryOp& expr) {

@@ -18,13 +18,6 @@ namespace cresset {
 
 namespace {
 
-void copyLocations(Node* copy, const Node* original) {
-  copy->copyLocation(original);
-  for (Block* block : copy->blocks()) {
-    for (Node* inner : block->nodes()) copyLocations(inner, original);
-  }
-}
-
 /// Whether code in `block` can use the value.
 bool isVisibleIn(const Value* value, const Block* block) {
   const Block* own = value->owningBlock();
@@ -188,21 +181,15 @@ class Functionalizer {
   /// `base` once its view has become `view`.
   Value* reversed(const Place& views, int64_t index, Value* base, Value* view, Node* at) {
     const Graph& inverse = inverseOf(*operatorOf(*views.view));
-    const InsertPointGuard guard(graph_, at);
-    graph_.setLocation(at->sourceRange(), at->inlinedCall());
     std::vector<Value*> arguments;
     for (Value* input : views.view->inputs()) arguments.push_back(current(input, at));
     arguments[0] = base;
     arguments.push_back(view);
-    if (views.kind == Place::Kind::List) arguments.push_back(graph_.insertConstant(c10::IValue(index)));
-    std::unordered_map<const Value*, Value*> copies;
-    for (size_t i = 0; i < arguments.size(); ++i) copies[inverse.inputs()[i]] = arguments[i];
-    for (const Node* node : inverse.nodes()) {
-      Node* copy = graph_.insertNode(graph_.createClone(node, [&](Value* value) { return copies.at(value); }));
-      copyLocations(copy, at);
-      for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
+    if (views.kind == Place::Kind::List) {
+      const InsertPointGuard guard(graph_, at);
+      arguments.push_back(graph_.insertConstant(c10::IValue(index)));
     }
-    return copies.at(inverse.outputs()[0]);
+    return insertRule(inverse, arguments, at)[0];
   }
 
   void visitBlocks(Node* node) {

@@ -34,6 +34,17 @@ struct Functionalized {
 /// no memory with each other. Time is in proportion to the nodes and to the views of views that are written to.
 Functionalized functionalize(Graph& graph, bool inputs_are_distinct);
 
+/// A view that stays.
+struct ViewLeft {
+  const Node* node;
+  std::string reason;  // ends the sentence "… stays, since"
+};
+
+/// Replaces views, and operators that may return a view, by operators that return the same in new memory: for after
+/// functionalize(). Results are no views of arguments or of each other then. What a program that still writes could
+/// tell apart stays. Time is in proportion to the nodes and to views times writes.
+std::vector<ViewLeft> removeViews(Graph& graph);
+
 /// Removes what functionalization has left of views that nothing reads, and of the choices in their inverses.
 void tidyFunctional(Graph& graph);
 

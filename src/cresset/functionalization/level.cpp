@@ -7,6 +7,7 @@
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/lift_fresh_ops.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/variable.h>
@@ -78,6 +79,22 @@ at::Tensor detached(const at::Tensor& value) {
       value.is_inference() ? c10::VariableVersion() : c10::VariableVersion(0), /*allow_metadata_change=*/true));
 }
 
+/// The same, which no mode of Python sees, for what only the level reads. Modes see a `detach` otherwise.
+at::Tensor detachedHidden(const at::Tensor& value, const LevelState& level) {
+  std::optional<c10::impl::ExcludeDispatchKeyGuard> hidden;
+  if (level.copies_views) hidden.emplace(kPython);
+  return detached(value);
+}
+
+/// The same for what the program gets: where views are removed, and modes see it, it is a copy.
+at::Tensor detachedOrCopied(const at::Tensor& value, const LevelState& level) {
+  const bool is_seen = c10::impl::TorchDispatchModeTLS::any_modes_set() &&
+                       !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python);
+  if (!level.copies_views || !is_seen) return detached(value);
+  const at::AutoDispatchBelowADInplaceOrView below;
+  return at::_ops::clone::call(value, std::nullopt);
+}
+
 at::Tensor leaveGradient(const at::Tensor& gradient) {
   const Wrapper* wrapper = wrapperOf(gradient);
   if (!wrapper) return gradient;
@@ -115,8 +132,9 @@ bool isMadeForLiteral() {
 
 }  // namespace
 
-Level::Level() : state_(std::make_shared<LevelState>()) {
+Level::Level(bool copies_views) : state_(std::make_shared<LevelState>()) {
   state_->client = this;
+  state_->copies_views = copies_views;
   registerWrapperKernel();
 }
 
@@ -277,6 +295,12 @@ bool Level::takeLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   if (literal == literals_.end()) return false;
   const at::Tensor filled = std::move(literal->second);  // lives until the copy has been made
   literals_.erase(literal);
+  if (state_->copies_views) {
+    const Emission emission(*state_);
+    callView(op, stack, /*copies=*/true);
+    stack.back() = wrapFresh(stack.back().toTensor(), state_);
+    return true;
+  }
   handOn(op, keys, stack);
   const Emission emission(*state_);
   // Clients below take what they see here for a constant, which nothing may write to.
@@ -361,7 +385,7 @@ void Level::copyBack(Entry& entry) {
   const bool counted = !entry.tensor.is_inference();
   const uint64_t version = counted ? entry.tensor.unsafeGetTensorImpl()->version_counter().current_version() : 0;
   if (taped) {
-    at::Tensor source = detached(value);
+    at::Tensor source = detachedOrCopied(value, *state_);
     linkTape(entry.wrapper, source, false);
     const at::AutoGradMode on(true);
     at::_ops::copy_::call(entry.tensor, source, false);
@@ -413,13 +437,13 @@ void Level::close() {
   for (Entry* entry : in_order_) {
     Memory& memory = wrapperOf(entry->wrapper)->memory();
     if (memory.flat) continue;
-    memory.value = detached(entry->tensor);
+    memory.value = detachedHidden(entry->tensor, *state_);
     ++memory.generation;
   }
   for (Entry* entry : in_order_) {
     Memory& memory = wrapperOf(entry->wrapper)->memory();
     if (!memory.flat || !memory.written) continue;
-    const at::Tensor whole = detached(entry->tensor);
+    const at::Tensor whole = detachedHidden(entry->tensor, *state_);
     auto* impl = whole.unsafeGetTensorImpl();
     const std::vector<int64_t> sizes{static_cast<int64_t>(whole.storage().nbytes() / whole.itemsize())}, strides{1};
     impl->set_sizes_and_strides(c10::IntArrayRef(sizes), c10::IntArrayRef(strides), 0);
@@ -448,7 +472,9 @@ at::Tensor Level::leaveBase(const at::Tensor& wrapper) {
   }
   const PartPtr& part = wrapperOf(wrapper)->part();
   Memory& memory = *part->memory;
-  if (part->parent || memory.foreign || memory.left) {
+  if (state_->copies_views) {
+    left = part->parent ? copyOf(*part) : detachedOrCopied(memory.value, *state_);
+  } else if (part->parent || memory.foreign || memory.left) {
     left = detached(current(part));
   } else {
     memory.left = true;
@@ -459,6 +485,27 @@ at::Tensor Level::leaveBase(const at::Tensor& wrapper) {
     left.unsafeGetTensorImpl()->set_version_counter(wrapper.unsafeGetTensorImpl()->version_counter());
   if (wrapper.requires_grad()) linkTape(wrapper, left, false);
   return left;
+}
+
+/// The elements of a part in memory of their own, without a view on the way.
+at::Tensor Level::copyOf(const Part& whole) const {
+  std::vector<const Part*> chain;
+  const Part* part = &whole;
+  for (; part->parent; part = part->parent.get()) chain.push_back(part);
+  at::Tensor value = part->memory->value;
+  for (const Entry* entry : in_order_)
+    if (!part->memory->flat && &wrapperOf(entry->wrapper)->memory() == part->memory.get()) value = entry->tensor;
+  const Emission emission(*state_);
+  if (chain.empty()) return at::_ops::clone::call(value, std::nullopt);
+  for (size_t i = chain.size(); i-- > 0;) value = applyView(*chain[i], value, /*copies=*/true);
+  return value;
+}
+
+/// Of a view, which becomes a tensor of its own.
+at::Tensor Level::leaveCopy(const at::Tensor& wrapper) const {
+  const at::Tensor value = copyOf(*wrapperOf(wrapper)->part());
+  if (wrapper.requires_grad()) linkTape(wrapper, value, false);
+  return value;
 }
 
 at::Tensor Level::leaveFunctorch(const at::Tensor& tensor) const {
@@ -485,6 +532,8 @@ at::Tensor Level::leave(const at::Tensor& tensor) {
   at::Tensor value;
   if (!tensor.is_view()) {
     value = leaveBase(tensor);
+  } else if (state_->copies_views) {
+    value = leaveCopy(tensor);
   } else {
     // A view is made again of its base, so that autograd knows it as one.
     const at::Tensor whole(tensor._base());
@@ -503,7 +552,7 @@ at::Tensor Level::leave(const at::Tensor& tensor) {
       const at::Tensor base = leaveBase(whole);
       const at::AutoGradMode mode(tensor.requires_grad() || !base.requires_grad());
       value = base;
-      for (size_t i = chain.size(); i-- > 0;) value = applyView(*chain[i], value);
+      for (size_t i = chain.size(); i-- > 0;) value = applyView(*chain[i], value, /*copies=*/false);
       if (chain.empty()) value = detached(value);
     }
   }
@@ -527,13 +576,61 @@ at::Tensor Level::sync(const at::Tensor& tensor, bool shares) {
       for (Entry* entry : in_order_)
         if (&wrapperOf(entry->wrapper)->memory() == &memory) owner = entry;
       copyBack(*owner);
-      memory.value = detached(owner->tensor);
+      memory.value = detachedHidden(owner->tensor, *state_);
     }
     memory.exposed = memory.value;
     ++memory.generation;
   }
   const Emission emission(*state_);
   return current(wrapper->part());
+}
+
+// ---- Backends
+
+at::Tensor Level::wrapperOfProgram(const at::Tensor& tensor, const char* function) {
+  const at::Tensor wrapper = lift(tensor);
+  if (wrapperOf(wrapper) && wrapperOf(wrapper)->memory().level == state_ && !isOfFunctorch(tensor)) return wrapper;
+  throw UserError(
+      std::string("cresset.functional.") + function +
+      " takes a tensor of the functionalized program that runs: none that is sparse, quantized or nested, or belongs "
+      "to "
+      "a transform of torch.func within");
+}
+
+at::Tensor Level::wrap(const at::Tensor& tensor) {
+  if (wrapperOf(tensor) || !isFromOutside(tensor))
+    throw UserError(
+        "cresset.functional.wrap takes a tensor with memory of its own that is not sparse, quantized or nested");
+  return wrapFresh(detachedOrCopied(tensor, *state_), state_);
+}
+
+at::Tensor Level::unwrap(const at::Tensor& tensor) {
+  return detachedOrCopied(current(wrapperOf(wrapperOfProgram(tensor, "unwrap"))->part()), *state_);
+}
+
+void Level::replace(const at::Tensor& tensor, const at::Tensor& value) {
+  const at::Tensor wrapper = wrapperOfProgram(tensor, "replace");
+  if (at::GradMode::is_enabled() && wrapper.requires_grad()) {
+    throw UserError(
+        "cresset.functional.replace would lose a gradient: detach the tensor, or call it under torch.no_grad()");
+  }
+  if (value.scalar_type() != wrapper.scalar_type() || value.sym_sizes() != wrapper.sym_sizes() ||
+      value.device() != wrapper.device() || wrapperOf(value)) {
+    throw UserError(
+        "cresset.functional.replace takes a value with the dtype, sizes and device of the tensor, from "
+        "cresset.functional.unwrap or computed of such");
+  }
+  wrapperOf(wrapper)->part()->pending = detachedOrCopied(value, *state_);
+}
+
+void Level::commitUpdate(const at::Tensor& tensor) {
+  const at::Tensor wrapper = wrapperOfProgram(tensor, "commit_update");
+  const PartPtr& part = wrapperOf(wrapper)->part();
+  if (!part->pending.defined()) return;
+  const at::Tensor value = std::move(part->pending);
+  part->pending = at::Tensor();
+  assign(part, value);
+  if (!wrapper.is_inference()) wrapper.unsafeGetTensorImpl()->bump_version();
 }
 
 }  // namespace cresset::live

@@ -29,7 +29,9 @@ namespace cresset::live {
 
 class Level final : public OperatorClient {
  public:
-  Level();
+  /// `copies_views`: views are no operators of what runs below, either; they are copies, and so are results that are
+  /// views in the program.
+  explicit Level(bool copies_views = false);
   ~Level() override;
   Level(const Level&) = delete;
   Level& operator=(const Level&) = delete;
@@ -47,6 +49,16 @@ class Level final : public OperatorClient {
   void close();
   /// After close: the tensor that a result of the program is.
   at::Tensor leave(const at::Tensor& tensor);
+  // For backends, which compute with values themselves while the level is open.
+  /// A tensor of the program's, of memory of its own, that has the elements of `tensor`.
+  at::Tensor wrap(const at::Tensor& tensor);
+  /// A tensor with the elements of one of the program's. Who writes to it breaks the program.
+  at::Tensor unwrap(const at::Tensor& tensor);
+  /// Gives a tensor of the program's other elements, which the tensors that share its memory get by commitUpdate.
+  void replace(const at::Tensor& tensor, const at::Tensor& value);
+  void commitUpdate(const at::Tensor& tensor);
+  const LevelState& state() const { return *state_; }
+
   /// The last message of a UserError that a call ended in.
   const std::string& refusal() const { return refusal_; }
 
@@ -70,6 +82,9 @@ class Level final : public OperatorClient {
       const c10::OperatorHandle& op, std::span<const c10::IValue> given, std::span<const c10::IValue> wrapped);
   void copyBack(Entry& entry);
   at::Tensor leaveBase(const at::Tensor& wrapper);
+  at::Tensor leaveCopy(const at::Tensor& wrapper) const;
+  at::Tensor copyOf(const Part& whole) const;
+  at::Tensor wrapperOfProgram(const at::Tensor& tensor, const char* function);
   at::Tensor leaveFunctorch(const at::Tensor& tensor) const;
 
   std::shared_ptr<LevelState> state_;

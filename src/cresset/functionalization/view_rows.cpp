@@ -2,11 +2,13 @@
 
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <unordered_map>
 
 #include "cresset/frontend/compiler.h"
+#include "cresset/ops/operator_rows.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
@@ -16,7 +18,7 @@ namespace cresset {
 namespace {
 
 struct ViewColumn {
-  enum class Kind { Operator, Inverse, Reason } kind;
+  enum class Kind { Operator, Inverse, Reason, Copy } kind;
   std::string_view text;
 };
 
@@ -24,11 +26,18 @@ constexpr ViewColumn kViewColumns[] = {
 #define OPERATOR(name) {ViewColumn::Kind::Operator, name},
 #define VIEW(inverse) {ViewColumn::Kind::Inverse, inverse},
 #define NOT_REVERSED(reason) {ViewColumn::Kind::Reason, reason},
+#define COPY(expression) {ViewColumn::Kind::Copy, expression},
+#include "cresset/ops/table/table.def"
+};
+
+constexpr ColumnCell<bool> kGivenStrides[] = {
+#define OPERATOR(name) {name, {}},
+#define GIVEN_STRIDES() {{}, true},
 #include "cresset/ops/table/table.def"
 };
 
 /// What several rules call.
-constexpr std::string_view kHelpers = R"(
+constexpr std::string_view kHelpers = R"rules(
 def inverse(dims: List[int]) -> List[int]:
   result = [0 for d in dims]
   for i, d in enumerate(dims):
@@ -63,7 +72,65 @@ def with_part(base: Tensor, view: Tensor, part: int) -> Tensor:
     return view
   parts = torch.view_as_real(base.resolve_conj().resolve_neg())
   return torch.view_as_complex(torch.select_scatter(parts, view, -1, part))
-)";
+
+# Copies.
+def conjugated(x: Tensor) -> Tensor:
+  return torch.ops.aten._conj_copy(x) if x.is_complex() else x
+
+def with_last_swapped(x: Tensor, name: str) -> Tensor:
+  if x.dim() < 2:
+    raise RuntimeError("tensor." + name + " is only supported on matrices or batches of matrices. Got " + str(x.dim()) +
+                       "-D tensor.")
+  return torch.transpose_copy(x, -2, -1)
+
+def backwards(rank: int) -> List[int]:
+  result: List[int] = []
+  for i in range(rank):
+    result.append(rank - 1 - i)
+  return result
+
+def chunks_of(x: Tensor, chunks: int, dim: int) -> List[Tensor]:
+  if chunks <= 0:
+    raise RuntimeError("chunk expects `chunks` to be greater than 0, got: " + str(chunks))
+  length = x.size(dim)
+  if length > 0:
+    return torch.ops.aten.split_copy.Tensor(x, (length + chunks - 1) // chunks, dim)
+  sizes: List[int] = []
+  for i in range(chunks):
+    sizes.append(0)
+  return torch.split_with_sizes_copy(x, sizes, dim)
+
+def sections_of(x: Tensor, sections: int, dim: int) -> List[Tensor]:
+  if sections <= 0:
+    raise RuntimeError("number of sections must be larger than 0, got " + str(sections))
+  length = x.size(dim)
+  result: List[Tensor] = []
+  for i in range(sections):
+    result.append(torch.slice_copy(x, dim, section_start(length, sections, i), section_start(length, sections, i + 1)))
+  return result
+
+def equal_sections_of(x: Tensor, sections: int, dim: int, name: str) -> List[Tensor]:
+  if x.size(dim) % sections != 0:
+    raise RuntimeError("torch." + name + " attempted to split along dimension " + str(dim) +
+                       ", but the size of the dimension " + str(x.size(dim)) + " is not divisible by the split_size " +
+                       str(sections) + "!")
+  return sections_of(x, sections, dim)
+
+def pieces_of(x: Tensor, indices: List[int], dim: int) -> List[Tensor]:
+  result: List[Tensor] = []
+  start = 0
+  for end in indices:
+    result.append(torch.slice_copy(x, dim, start, end))
+    start = end
+  result.append(torch.slice_copy(x, dim, start, x.size(dim)))
+  return result
+
+def pieces_by_tensor(x: Tensor, cuts: Tensor, dim: int) -> List[Tensor]:
+  if cuts.dim() == 0:
+    return sections_of(x, int(cuts), dim)
+  indices: List[int] = cuts.tolist()
+  return pieces_of(x, indices, dim)
+)rules";
 
 class ViewBook {
  public:
@@ -74,30 +141,49 @@ class ViewBook {
 
   std::string_view inverse(const Operator& op) const { return find(inverses_, op); }
   std::string_view reason(const Operator& op) const { return find(reasons_, op); }
+  std::string_view copy(const Operator& op) const { return find(copies_, op); }
   const std::unordered_map<std::string_view, std::string_view>& inverses() const { return inverses_; }
+  const std::unordered_map<std::string_view, std::string_view>& copies() const { return copies_; }
 
-  const Graph& compiled(const Operator& op) {
+  const Graph& compiledInverse(const Operator& op) {
+    const std::string view = isViewsInList(op) ? "view: Tensor, index: int" : "view: Tensor";
+    return compiled(op, compiled_inverses_, "inverse", view, "Tensor", inverse(op));
+  }
+  const Graph& compiledCopy(const Operator& op) {
+    return compiled(op, compiled_copies_, "copy", {}, isViewsInList(op) ? "List[Tensor]" : "Tensor", copy(op));
+  }
+
+ private:
+  using Rules = std::unordered_map<std::string_view, std::string_view>;
+  using Compiled = std::map<std::string, std::shared_ptr<const Graph>>;
+
+  /// The rule as a function of the operator's arguments and of `more`.
+  const Graph& compiled(
+      const Operator& op, Compiled& known, const std::string& what, const std::string& more, const std::string& result,
+      std::string_view rule) {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<const Graph>& graph = compiled_[op.fullName()];
+    std::shared_ptr<const Graph>& graph = known[op.fullName()];
     if (graph) return *graph;
     if (!program_) {
       program_ = Program::make();
       declareSource(*program_, std::make_shared<const Source>(std::string(kHelpers), "<inverses of views>"), {});
     }
-    const std::string text = textOf(op, "inverse" + std::to_string(compiled_.size()));
+    std::string text = "def " + what + std::to_string(known.size()) + "(";
+    for (const c10::Argument& argument : op.schema().arguments())
+      text += argument.name() + ": " + argument.type()->annotation_str() + ", ";
+    text += more + ") -> " + result + ":\n  return " + std::string(rule) + "\n";
     try {
       const auto functions =
-          defineSource(*program_, std::make_shared<const Source>(text, "<inverse of " + op.fullName() + ">"), {});
+          defineSource(*program_, std::make_shared<const Source>(text, "<" + what + " of " + op.fullName() + ">"), {});
       auto copy = functions.at(0)->graph()->copy();
       inlineRule(*copy, op.fullName());
       graph = std::move(copy);
     } catch (const std::exception& error) {
-      throw InternalError("the inverse of " + op.fullName() + " does not compile: " + error.what());
+      throw InternalError("the " + what + " of " + op.fullName() + " does not compile: " + error.what());
     }
     return *graph;
   }
 
- private:
   ViewBook() {
     std::string_view op;
     for (const ViewColumn& column : kViewColumns) {
@@ -111,29 +197,30 @@ class ViewBook {
         case ViewColumn::Kind::Reason:
           reasons_[op] = column.text;
           break;
+        case ViewColumn::Kind::Copy:
+          copies_[op] = column.text;
+          break;
       }
     }
   }
 
-  static std::string_view find(
-      const std::unordered_map<std::string_view, std::string_view>& column, const Operator& op) {
+  static std::string_view find(const Rules& column, const Operator& op) {
     const auto found = column.find(op.fullName());
     return found == column.end() ? std::string_view() : found->second;
   }
 
-  std::string textOf(const Operator& op, const std::string& name) const {
-    std::string text = "def " + name + "(";
-    for (const c10::Argument& argument : op.schema().arguments())
-      text += argument.name() + ": " + argument.type()->annotation_str() + ", ";
-    text += isViewsInList(op) ? "view: Tensor, index: int" : "view: Tensor";
-    return text + ") -> Tensor:\n  return " + std::string(inverse(op)) + "\n";
-  }
-
-  std::unordered_map<std::string_view, std::string_view> inverses_, reasons_;
+  Rules inverses_, reasons_, copies_;
   std::mutex mutex_;
   std::shared_ptr<Program> program_;
-  std::map<std::string, std::shared_ptr<const Graph>> compiled_;
+  Compiled compiled_inverses_, compiled_copies_;
 };
+
+void copyLocations(Node* copy, const Node* original) {
+  copy->copyLocation(original);
+  for (Block* block : copy->blocks()) {
+    for (Node* inner : block->nodes()) copyLocations(inner, original);
+  }
+}
 
 }  // namespace
 
@@ -150,9 +237,42 @@ std::string_view whyNotReversed(const Operator& op) {
   return ViewBook::get().reason(op);
 }
 
+bool isGivenStrides(const c10::FunctionSchema& schema) {
+  static const auto* column = new auto(byOperator(kGivenStrides));
+  return column->contains(toString(schema.operator_name()));
+}
+
 const Graph& inverseOf(const Operator& view) {
   CRESSET_CHECK(isReversibleView(view), "an inverse is asked of a view that has one: " + view.fullName());
-  return ViewBook::get().compiled(view);
+  return ViewBook::get().compiledInverse(view);
+}
+
+bool mayReturnView(const Operator& op) {
+  const auto& schema = op.schema();
+  if (schema.arguments().empty() || schema.arguments()[0].type()->kind() != c10::TypeKind::TensorType) return false;
+  return std::ranges::any_of(schema.returns(), [](const c10::Argument& result) {
+    return result.alias_info() && !result.alias_info()->isWrite();
+  });
+}
+
+const Graph* copyRuleOf(const Operator& view) {
+  return ViewBook::get().copy(view).empty() ? nullptr : &ViewBook::get().compiledCopy(view);
+}
+
+std::vector<Value*> insertRule(const Graph& rule, std::span<Value* const> arguments, Node* at) {
+  Graph& graph = at->graph();
+  const InsertPointGuard guard(graph, at);
+  graph.setLocation(at->sourceRange(), at->inlinedCall());
+  std::unordered_map<const Value*, Value*> copies;
+  for (size_t i = 0; i < arguments.size(); ++i) copies[rule.inputs()[i]] = arguments[i];
+  for (const Node* node : rule.nodes()) {
+    Node* copy = graph.insertNode(graph.createClone(node, [&](Value* value) { return copies.at(value); }));
+    copyLocations(copy, at);
+    for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
+  }
+  std::vector<Value*> results;
+  for (const Value* output : rule.outputs()) results.push_back(copies.at(output));
+  return results;
 }
 
 std::vector<std::string> viewErrors() {
@@ -167,14 +287,19 @@ std::vector<std::string> viewErrors() {
     }
     if (!whyNotReversed(*op).empty()) errors.push_back(std::string(name) + ": VIEW and NOT_REVERSED");
   }
-  for (const Operator* op : OperatorTable::get().all()) {
-    const auto& schema = op->schema();
-    if (!op->isOfDispatcher() || !schema.name().starts_with("aten::")) continue;
-    bool returns_view = false;
-    for (const auto& result : schema.returns()) {
-      returns_view |= result.alias_info() && !result.alias_info()->isWrite();
+  for (const auto& [name, copy] : ViewBook::get().copies()) {
+    const Operator* op = OperatorTable::get().find(name);
+    if (!op) continue;
+    try {
+      copyRuleOf(*op);
+    } catch (const std::exception& error) {
+      errors.emplace_back(error.what());
     }
-    if (returns_view && !isReversibleView(*op) && whyNotReversed(*op).empty())
+    if (!mayReturnView(*op)) errors.push_back(std::string(name) + ": COPY of an operator that returns no view");
+  }
+  for (const Operator* op : OperatorTable::get().all()) {
+    if (!op->schema().name().starts_with("aten::")) continue;
+    if (op->isOfDispatcher() && mayReturnView(*op) && !isReversibleView(*op) && whyNotReversed(*op).empty())
       errors.push_back(op->fullName() + ": a view with neither an inverse nor a reason why it has none");
   }
   return errors;

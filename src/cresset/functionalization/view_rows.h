@@ -1,5 +1,5 @@
-// Views, and how a write to one becomes a new value of what it is a view of: the columns VIEW and NOT_REVERSED of the
-// operator table.
+// Views, how a write to one becomes a new value of what it is a view of, and the same as copies: the columns VIEW,
+// NOT_REVERSED and COPY of the operator table.
 //
 // The inverse of a view is a function of the view operator's arguments and of the tensor that the view has become. It
 // returns the operator's first argument as it would be if the view had been written with that tensor: with the same
@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,9 +26,21 @@ bool isViewsInList(const Operator& op);
 /// Why writes to what the operator returns can't be reversed; empty if they can, or if it returns no view.
 std::string_view whyNotReversed(const Operator& op);
 
+/// Whether it returns a view of the memory of its first argument by sizes, strides and offset that it is given.
+bool isGivenStrides(const c10::FunctionSchema& schema);
+
 /// A graph from the arguments of a reversible view, the tensor `view` and, if views come in a list, which of them it
 /// is, to the new first argument. Lives as long as the process.
 const Graph& inverseOf(const Operator& view);
+
+/// Whether the operator takes a tensor first and may return memory of an argument that it does not write, by its schema.
+bool mayReturnView(const Operator& op);
+/// A graph from the arguments of such an operator to its results in new memory; null if it has no row for that. Lives
+/// as long as the process.
+const Graph* copyRuleOf(const Operator& view);
+
+/// The nodes of a rule, before `at`, which they have the place in the source of. Returns the rule's results.
+std::vector<Value*> insertRule(const Graph& rule, std::span<Value* const> arguments, Node* at);
 
 /// What is wrong with the columns: a message per rule that does not compile, and per operator of PyTorch's own whose
 /// schema says that it may return memory of its first argument and that has neither rule nor reason.

@@ -1,5 +1,6 @@
 #include "cresset/functionalization/wrapper.h"
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/core/TensorOptions.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -21,7 +22,7 @@ c10::DispatchKeySet keysFor(const at::Tensor& like) {
 }
 
 /// Without bytes: whoever asks for its address, to which a tensor's offset would be added, gets an error.
-c10::Storage standIn(const at::Tensor& value) {
+c10::Storage storageWithoutBytes(const at::Tensor& value) {
   c10::Storage storage(
       c10::Storage::use_byte_size_t(), 0, c10::DataPtr(nullptr, value.device()), /*allocator=*/nullptr,
       /*resizable=*/false);
@@ -97,9 +98,24 @@ at::Tensor wrapFresh(const at::Tensor& value, const std::shared_ptr<LevelState>&
   auto memory = std::make_shared<Memory>();
   memory->level = level;
   memory->value = value;
-  memory->stand_in = standIn(value);
+  memory->stand_in = storageWithoutBytes(value);
   memory->offset = value.unsafeGetTensorImpl()->has_symbolic_sizes_strides() ? 0 : value.storage_offset();
   return wrapperFor(std::make_shared<Part>(std::move(memory)), value);
+}
+
+at::Tensor standIn(const at::Tensor& like) {
+  at::Tensor result(at::detail::empty_meta({0}, like.scalar_type()));
+  // No view reaches beyond it.
+  result.unsafeGetTensorImpl()->unsafe_storage().set_nbytes(size_t(1) << 62);
+  c10::TensorImpl& impl = *result.unsafeGetTensorImpl();
+  if (like.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+    impl.set_sizes_and_strides(like.sym_sizes(), like.sym_strides(), like.sym_storage_offset());
+  } else {
+    impl.set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
+  }
+  impl._set_conj(like.is_conj());
+  impl._set_neg(like.is_neg());
+  return result;
 }
 
 // ---- Where operators go

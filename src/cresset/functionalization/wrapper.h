@@ -20,6 +20,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 #include <c10/core/TensorImpl.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <memory>
 #include <optional>
@@ -33,6 +34,7 @@ namespace cresset::live {
 struct LevelState {
   OperatorClient* client = nullptr;
   bool open = true;
+  bool copies_views = false;  // no view is emitted: parts are copies
 };
 
 struct Memory {
@@ -47,6 +49,7 @@ struct Memory {
   at::Tensor exposed;  // its memory was given away: the value is written to this after each write
   bool has_more = false;  // eager's storage has elements that the value lacks, after an out= that made it smaller
   bool foreign = false;   // it stands for tensors from outside of the level
+  bool relaid = false;    // computed of copies of views: eager PyTorch's strides may be others
   int64_t offset = 0;     // the storage offset that the whole has
 };
 
@@ -68,6 +71,7 @@ struct Part {
     uint64_t generation = 0;
   };
   std::shared_ptr<Siblings> siblings;  // of views in a list
+  at::Tensor pending;                  // what replace() has set, until commitUpdate()
 
   explicit Part(std::shared_ptr<Memory> memory) : memory(std::move(memory)) {}
   Part(const Part&) = delete;
@@ -136,8 +140,21 @@ at::Tensor current(const PartPtr& part);
 /// Makes the value that of the part, and of all that shares memory with it. The value gets sizes, strides and bits
 /// (conj, neg) of the one before. Throws if several elements of the part are one in memory, or the sizes differ.
 void assign(const PartPtr& part, at::Tensor value);
-/// The view again, of a tensor that has the parent's place.
-at::Tensor applyView(const Part& part, const at::Tensor& parent);
+/// The view again, of a tensor that has the parent's place. `copies`: in new memory.
+at::Tensor applyView(const Part& part, const at::Tensor& parent, bool copies);
+/// Whether the parts of an open level are copies.
+bool copiesViews(const LevelState& level);
+/// Calls a view, as a copy if `copies`. Throws UserError if it has no form that copies.
+void callView(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack, bool copies);
+/// A tensor without memory that has sizes, strides, offset and dtype in common with `like`.
+at::Tensor standIn(const at::Tensor& like);
+/// While it lives, operators are called with stand-ins only, and nobody sees them.
+class StandInScope {
+ private:
+  c10::impl::ForceDispatchKeyGuard guard_{
+      c10::DispatchKeySet(), c10::autograd_dispatch_keyset_with_ADInplaceOrView |
+                                 c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot})};
+};
 /// Makes the memory, which is `tensor`'s until now, that of the tensor's whole storage.
 void flatten(const PartPtr& root, const at::Tensor& tensor);
 

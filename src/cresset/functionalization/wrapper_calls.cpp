@@ -27,23 +27,17 @@ namespace {
 
 using c10::IValue;
 
-constexpr ColumnCell<bool> kGivenStrides[] = {
-#define OPERATOR(name) {name, {}},
-#define GIVEN_STRIDES() {{}, true},
-#include "cresset/ops/table/table.def"
-};
-
-bool isGivenStrides(const c10::OperatorHandle& op) {
-  static const auto* column = new auto(byOperator(kGivenStrides));
-  return column->contains(toString(op.operator_name()));
-}
-
 /// as_strided reaches what the whole memory has.
 void makeStrided(const std::vector<IValue>& arguments, const Wrapper& wrapper, Part& part) {
   PartPtr root = wrapper.part();
   while (root->parent) root = root->parent;
   Memory& memory = *part.memory;
   const at::Tensor whole = memory.value;
+  if (memory.relaid) {
+    throw UserError(
+        "Within cresset.functionalize, as_strided of what was computed of views can't be made where views are removed: "
+        "its memory may be laid out in another way");
+  }
   if (wrapper.dtype() != whole.dtype() || wrapper.is_conj() != whole.is_conj() || wrapper.is_neg() != whole.is_neg()) {
     throw UserError(
         "Within cresset.functionalize, as_strided of a view with another dtype (or of a conjugate or negative view) "
@@ -204,7 +198,26 @@ class CallWithWrappers {
     }
     if (shares) result = at::_ops::clone::call(result, std::nullopt);
     result = wrapFresh(result, level_);
+    wrapperOf(result)->memory().relaid = isRelaid(result);
     return true;
+  }
+
+  /// Whether the layout of a result may come from that of a copy.
+  bool isRelaid(const at::Tensor& result) const {
+    if (!copiesViews(*level_)) return false;
+    const Operator* known = OperatorTable::get().find(toString(op_.operator_name()));
+    if (known && known->makesContiguous()) return false;
+    const auto strides = schema_.argumentIndexWithName("stride");
+    if (strides && arguments_[static_cast<size_t>(*strides)].isIntList() &&
+        result.strides() == c10::IntArrayRef(arguments_[static_cast<size_t>(*strides)].toIntVector()))
+      return false;
+    for (const IValue& argument : arguments_) {
+      for (const at::Tensor& tensor : tensorsIn(argument)) {
+        const Wrapper* wrapper = own(tensor);
+        if (wrapper && (wrapper->memory().relaid || wrapper->part()->parent)) return true;
+      }
+    }
+    return false;
   }
 
   std::vector<IValue> wrapResults(std::vector<IValue> results, const std::vector<IValue>& values) const {
@@ -330,13 +343,13 @@ class Call : CallWithWrappers {
     return false;
   }
 
-  /// The part that the view of the first argument is, its value and storage offset.
+  /// The part that the view of the first argument is, a tensor with its sizes and strides, and its storage offset.
   at::Tensor makePart(
       const c10::OperatorHandle& op, const Wrapper& wrapper, int64_t index, PartPtr& part, c10::SymInt& offset) {
     part = std::make_shared<Part>(wrapper.part()->memory);
     Memory& memory = *part->memory;
     at::Tensor value;
-    if (isGivenStrides(op)) {
+    if (isGivenStrides(op.schema())) {
       value = stridedValue(arguments_, wrapper, *part);
       offset = memory.offset + part->offset;
     } else {
@@ -347,12 +360,42 @@ class Call : CallWithWrappers {
       const at::Tensor parent = part->arguments[0].toTensor();
       part->arguments[0] = IValue();
       const Emission emission(*level_);
-      value = applyView(*part, parent);
-      offset = offsetOfView(wrapper, parent, value);
-      part->value = value;
+      part->value = applyView(*part, parent, copies());
       part->generation = memory.generation;
+      if (copies()) {
+        value = shapesOf(op, part->arguments, wrapper, {part->value}).at(0);
+        offset = value.sym_storage_offset();
+      } else {
+        value = part->value;
+        offset = offsetOfView(wrapper, parent, value);
+      }
     }
     return value;
+  }
+
+  bool copies() const { return copiesViews(*level_); }
+
+  /// Tensors with the sizes, strides and offsets that the views have in eager PyTorch, which copies don't have.
+  static std::vector<at::Tensor> shapesOf(
+      const c10::OperatorHandle& op, std::vector<IValue> arguments, const Wrapper& wrapper,
+      const std::vector<at::Tensor>& values) {
+    const StandInScope scope;
+    arguments[0] = standIn(at::Tensor(
+        c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(const_cast<Wrapper*>(&wrapper))));
+    try {
+      op.callBoxed(&arguments);
+    } catch (const c10::NotImplementedError&) {
+      return values;  // a view of somebody else's, without a kernel for tensors that have no memory
+    }
+    return arguments.at(0).isTensor() ? std::vector{arguments[0].toTensor()} : arguments[0].toTensorVector();
+  }
+
+  /// A wrapper of the part, which has the value, with the shape that makePart has returned.
+  static at::Tensor wrapPart(
+      PartPtr part, const at::Tensor& value, const at::Tensor& shape, const c10::SymInt& offset) {
+    at::Tensor wrapper = wrapperFor(part, value, offset);
+    if (!shape.is_same(value)) wrapperOf(wrapper)->setPart(std::move(part), shape, offset);
+    return wrapper;
   }
 
   /// Makes the part what as_strided with these arguments makes of the wrapper. Returns its value.
@@ -360,9 +403,11 @@ class Call : CallWithWrappers {
     makeStrided(arguments, wrapper, part);
     const at::Tensor parent = current(part.parent);
     const Emission emission(*level_);
-    part.value = applyView(part, parent);
+    part.value = applyView(part, parent, copies());
     part.generation = part.memory->generation;
-    return part.value;
+    if (!copies()) return part.value;
+    const StandInScope scope;
+    return applyView(part, standIn(parent), /*copies=*/false);
   }
 
   void view() {
@@ -375,18 +420,23 @@ class Call : CallWithWrappers {
     if (!list) {
       PartPtr part;
       c10::SymInt offset;
-      const at::Tensor value = makePart(op_, wrapper, -1, part, offset);
-      finish({IValue(wrapperFor(std::move(part), value, offset))});
+      const at::Tensor shape = makePart(op_, wrapper, -1, part, offset);
+      const at::Tensor value = part->value;
+      finish({IValue(wrapPart(std::move(part), value, shape, offset))});
       return;
     }
     std::vector<IValue> results = values();
     std::vector<IValue> kept = results;
     const at::Tensor parent = kept[0].toTensor();
     kept[0] = IValue();
-    call(op_, results);
+    {
+      const Emission emission(*level_);
+      callView(op_, results, copies());
+    }
     auto siblings = std::make_shared<Part::Siblings>();
     siblings->values = results.at(0).toTensorVector();
     siblings->generation = wrapper.memory().generation;
+    const std::vector<at::Tensor> shapes = copies() ? shapesOf(op_, kept, wrapper, siblings->values) : siblings->values;
     c10::List<at::Tensor> views;
     for (size_t i = 0; i < siblings->values.size(); ++i) {
       auto part = std::make_shared<Part>(wrapper.part()->memory);
@@ -398,7 +448,8 @@ class Call : CallWithWrappers {
       part->value = siblings->values[i];
       part->generation = siblings->generation;
       const at::Tensor& value = siblings->values[i];
-      views.push_back(wrapperFor(std::move(part), value, offsetOfView(wrapper, parent, value)));
+      const c10::SymInt offset = copies() ? shapes[i].sym_storage_offset() : offsetOfView(wrapper, parent, value);
+      views.push_back(wrapPart(std::move(part), value, shapes[i], offset));
     }
     finish({IValue(std::move(views))});
   }
@@ -530,9 +581,10 @@ class Call : CallWithWrappers {
         if (!own(target)) return false;
         const Emission emission(*level_);
         tensor = at::_ops::copy::call(
+            // A copy of a view has not the strides that the operator goes by.
             at::_ops::new_empty_strided::call(
-                tensor, tensor.sym_sizes(), tensor.sym_strides(), std::nullopt, std::nullopt, std::nullopt,
-                std::nullopt),
+                tensor, tensor.sym_sizes(), (copiesViews(*level_) ? target : tensor).sym_strides(), std::nullopt,
+                std::nullopt, std::nullopt, std::nullopt),
             tensor, false);
         copies.emplace_back(target, tensor);
         return true;

@@ -2,6 +2,7 @@
 #include <ATen/core/jit_type.h>
 #include <ATen/ops/_conj_ops.h>
 #include <ATen/ops/_neg_view_ops.h>
+#include <ATen/ops/as_strided_copy_ops.h>
 #include <ATen/ops/as_strided_ops.h>
 #include <ATen/ops/as_strided_scatter_ops.h>
 #include <ATen/ops/conj_physical_ops.h>
@@ -14,27 +15,61 @@
 #include <unordered_map>
 #include <utility>
 
+#include "cresset/functionalization/functionalize.h"
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/functionalization/wrapper.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_forms.h"
 #include "cresset/support/error.h"
 
 namespace cresset::live {
 
 namespace {
 
-/// The inverse of a view as code; null if it has none.
-const Code* inverseCode(const c10::OperatorHandle& op) {
-  static std::mutex mutex;
-  static auto* known = new std::unordered_map<c10::OperatorName, std::shared_ptr<const Code>>;
-  const std::lock_guard lock(mutex);
-  const auto [place, is_new] = known->try_emplace(op.operator_name());
-  if (is_new) {
-    const Operator* row = OperatorTable::get().find(toString(op.operator_name()));
-    if (row && isReversibleView(*row)) place->second = emitCode(inverseOf(*row).copy(), row->fullName());
+/// Code for views, compiled once per operator.
+class ViewCode {
+ public:
+  using Make = std::shared_ptr<const Code> (*)(const Operator&);
+  explicit ViewCode(Make make) : make_(make) {}
+
+  /// Null if the operator has none.
+  const Code* of(const c10::OperatorHandle& op) {
+    const std::lock_guard lock(mutex_);
+    const auto [place, is_new] = known_.try_emplace(op.operator_name());
+    const Operator* row = is_new ? OperatorTable::get().find(toString(op.operator_name())) : nullptr;
+    if (row) place->second = make_(*row);
+    return place->second.get();
   }
-  return place->second.get();
+
+ private:
+  const Make make_;
+  std::mutex mutex_;
+  std::unordered_map<c10::OperatorName, std::shared_ptr<const Code>> known_;
+};
+
+/// The inverse of a view; `copies`: of which nothing is a view.
+const Code* inverseCode(const c10::OperatorHandle& op, bool copies) {
+  static auto* inverses = new ViewCode([](const Operator& row) -> std::shared_ptr<const Code> {
+    return isReversibleView(row) ? emitCode(inverseOf(row).copy(), row.fullName()) : nullptr;
+  });
+  static auto* pure = new ViewCode([](const Operator& row) -> std::shared_ptr<const Code> {
+    if (!isReversibleView(row)) return nullptr;
+    auto graph = inverseOf(row).copy();
+    const bool whole = removeViews(*graph).empty();
+    CRESSET_CHECK(whole, "inverses of views are made of views that can be copies: " + row.fullName());
+    return emitCode(std::move(graph), row.fullName());
+  });
+  return (copies ? pure : inverses)->of(op);
+}
+
+/// The copy of a view, of one that has a row for that.
+const Code* copyCode(const c10::OperatorHandle& op) {
+  static auto* copies = new ViewCode([](const Operator& row) -> std::shared_ptr<const Code> {
+    const Graph* rule = copyRuleOf(row);
+    return rule ? emitCode(rule->copy(), row.fullName()) : nullptr;
+  });
+  return copies->of(op);
 }
 
 bool haveSameLayout(const at::Tensor& a, const at::Tensor& b) {
@@ -70,8 +105,13 @@ bool isInjective(const at::Tensor& tensor) {
 }
 
 /// The value with the layout and bits of the one before.
-at::Tensor fitted(at::Tensor value, const at::Tensor& before) {
+at::Tensor fitted(at::Tensor value, const at::Tensor& before, bool copies) {
   if (!haveSameBits(value, before)) {
+    if (copies && (before.is_conj() || before.is_neg())) {
+      throw UserError(
+          "Within cresset.functionalize, a conjugate or negative view from outside can't be written where views are "
+          "removed: pass x.resolve_conj() or x.resolve_neg()");
+    }
     if (value.is_conj() != before.is_conj()) {
       value = at::_ops::conj_physical::call(value);
       if (before.is_conj()) value = at::_ops::_conj::call(value);
@@ -83,6 +123,7 @@ at::Tensor fitted(at::Tensor value, const at::Tensor& before) {
     CRESSET_CHECK(haveSameBits(value, before), "a new value has the conj and neg bits of the old");
   }
   if (haveSameLayout(value, before)) return value;
+  if (haveSameSteps(value, before) && copies) return value;
   if (haveSameSteps(value, before))
     return at::_ops::as_strided::call(value, before.sym_sizes(), before.sym_strides(), std::nullopt);
   const at::Tensor empty = at::_ops::new_empty_strided::call(
@@ -90,13 +131,28 @@ at::Tensor fitted(at::Tensor value, const at::Tensor& before) {
   return at::_ops::copy::call(empty, value, false);
 }
 
+void requireInjective(const at::Tensor& tensor) {
+  if (isInjective(tensor)) return;
+  throw UserError(
+      "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+      "Please clone() the tensor before performing the operation.");
+}
+
 /// What the parent becomes when the view of it, which was `before`, becomes `view`.
 at::Tensor inverse(const Part& part, const at::Tensor& parent, const at::Tensor& before, const at::Tensor& view) {
-  const bool identity = haveSameLayout(before, parent) && haveSameBits(before, parent) &&
-                        before.scalar_type() == parent.scalar_type() &&
-                        before.sym_storage_offset() == parent.sym_storage_offset();
+  const bool copies = copiesViews(*part.memory->level);
+  at::Tensor place = before, whole = parent;
+  if (copies) {  // where the part is in the parent, a copy does not tell
+    const StandInScope scope;
+    whole = standIn(parent);
+    place = applyView(part, whole, /*copies=*/false);
+    requireInjective(place);
+  }
+  const bool identity = haveSameLayout(place, whole) && haveSameBits(place, whole) &&
+                        place.scalar_type() == whole.scalar_type() &&
+                        place.sym_storage_offset() == whole.sym_storage_offset();
   if (identity) return view;
-  if (const Code* code = part.op ? inverseCode(*part.op) : nullptr) {
+  if (const Code* code = part.op ? inverseCode(*part.op, copies) : nullptr) {
     Stack stack = part.arguments;
     stack[0] = parent;
     stack.emplace_back(view);
@@ -104,22 +160,15 @@ at::Tensor inverse(const Part& part, const at::Tensor& parent, const at::Tensor&
     runCode(*code, stack);
     return stack.at(0).toTensor();
   }
-  if (!haveSameBits(before, parent) || before.scalar_type() != parent.scalar_type()) {
+  if (!haveSameBits(place, whole) || place.scalar_type() != whole.scalar_type()) {
     throw UserError(
         "a write to what '" + (part.op ? part.op->schema().name() : "aten::as_strided") +
         "' returns can't be made one to its argument");
   }
   // What is known of the part may be what was written to it, which is no view of the parent.
-  const at::Tensor place = applyView(part, parent);
+  if (!copies) place = applyView(part, parent, /*copies=*/false);
   return at::_ops::as_strided_scatter::call(
       parent, view, place.sym_sizes(), place.sym_strides(), place.sym_storage_offset());
-}
-
-void requireInjective(const at::Tensor& tensor) {
-  if (isInjective(tensor)) return;
-  throw UserError(
-      "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-      "Please clone() the tensor before performing the operation.");
 }
 
 void writeThrough(Memory& memory) {
@@ -131,21 +180,45 @@ void writeThrough(Memory& memory) {
 
 }  // namespace
 
-at::Tensor applyView(const Part& part, const at::Tensor& parent) {
+bool copiesViews(const LevelState& level) {
+  return level.open && level.copies_views;
+}
+
+void callView(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack, bool copies) {
+  if (!copies) return op.callBoxed(&stack);
+  if (const Code* code = copyCode(op)) {
+    Stack arguments(stack.end() - static_cast<ptrdiff_t>(op.schema().arguments().size()), stack.end());
+    stack.erase(stack.end() - static_cast<ptrdiff_t>(arguments.size()), stack.end());
+    runCode(*code, arguments);
+    stack.insert(stack.end(), arguments.begin(), arguments.end());
+    return;
+  }
+  const Operator* copy = copyForm(op.schema());
+  if (!copy || !copy->handle()) {
+    throw UserError(
+        "Within cresset.functionalize, '" + op.schema().name() +
+        "' can't be called where views are removed: there is no operator that returns the same in new memory");
+  }
+  copy->handle()->callBoxed(&stack);
+}
+
+at::Tensor applyView(const Part& part, const at::Tensor& parent, bool copies) {
   if (!part.op) {
-    return at::_ops::as_strided::call(
+    const auto call = copies ? &at::_ops::as_strided_copy::call : &at::_ops::as_strided::call;
+    return call(
         parent, c10::fromIntArrayRefSlow(part.sizes), c10::fromIntArrayRefSlow(part.strides),
-        parent.storage_offset() + part.offset);
+        parent.sym_storage_offset() + part.offset);
   }
   Stack stack = part.arguments;
   stack[0] = parent;
-  part.op->callBoxed(&stack);
+  callView(*part.op, stack, copies);
   if (part.index < 0) return stack.at(0).toTensor();
   return stack.at(0).toTensorVector().at(static_cast<size_t>(part.index));
 }
 
 at::Tensor current(const PartPtr& part) {
   Memory& memory = *part->memory;
+  if (part->pending.defined()) return part->pending;
   if (!memory.level->open && !std::exchange(memory.settled, true))
     ++memory.generation;  // what was written to a part was kept as its value: from now on, it is memory of the whole
   std::vector<Part*> stale;
@@ -157,19 +230,20 @@ at::Tensor current(const PartPtr& part) {
   at::Tensor value = fresh->parent ? fresh->value : memory.value;
   if (stale.empty()) return value;
   const Emission emission(*memory.level);
+  const bool copies = copiesViews(*memory.level);
   for (size_t i = stale.size(); i-- > 0;) {
     Part& next = *stale[i];
     if (next.siblings) {
       if (next.siblings->generation != memory.generation || next.siblings->values.empty()) {
         Stack stack = next.arguments;
         stack[0] = value;
-        next.op->callBoxed(&stack);
+        callView(*next.op, stack, copies);
         next.siblings->values = stack.at(0).toTensorVector();
         next.siblings->generation = memory.generation;
       }
       value = next.siblings->values.at(static_cast<size_t>(next.index));
     } else {
-      value = applyView(next, value);
+      value = applyView(next, value, copies);
     }
     next.value = value;
     next.generation = memory.generation;
@@ -180,6 +254,8 @@ at::Tensor current(const PartPtr& part) {
 void assign(const PartPtr& part, at::Tensor value) {
   Memory& memory = *part->memory;
   const Emission emission(*memory.level);
+  const bool copies = copiesViews(*memory.level);
+  part->pending = at::Tensor();
   at::Tensor before = current(part);
   requireInjective(before);
   if (value.sym_sizes() != before.sym_sizes()) {
@@ -189,7 +265,7 @@ void assign(const PartPtr& part, at::Tensor value) {
   }
   // What may be memory of another value must not become this one's: the other could be written when the level is
   // closed.
-  value = fitted(std::move(value), before);
+  value = fitted(std::move(value), before, copies);
   struct Step {
     Part* part;
     at::Tensor value;
@@ -199,7 +275,7 @@ void assign(const PartPtr& part, at::Tensor value) {
     steps.push_back({at, value});
     if (!at->parent) break;
     const at::Tensor parent = current(at->parent);
-    value = fitted(inverse(*at, parent, before, value), parent);
+    value = fitted(inverse(*at, parent, before, value), parent, copies);
     before = parent;
   }
   memory.value = steps.back().value;
@@ -221,8 +297,9 @@ void flatten(const PartPtr& root, const at::Tensor& tensor) {
   CRESSET_CHECK(!root->parent && !memory.flat, "only the whole of a memory becomes a part of a storage");
   const Emission emission(*memory.level);
   const int64_t length = static_cast<int64_t>(tensor.storage().nbytes() / tensor.itemsize());
-  const at::Tensor flat = at::_ops::as_strided::call(
-      tensor, c10::SymIntArrayRef{c10::SymInt(length)}, c10::SymIntArrayRef{c10::SymInt(1)}, 0);
+  const auto view = copiesViews(*memory.level) ? &at::_ops::as_strided_copy::call : &at::_ops::as_strided::call;
+  const at::Tensor flat =
+      view(tensor, c10::SymIntArrayRef{c10::SymInt(length)}, c10::SymIntArrayRef{c10::SymInt(1)}, 0);
   const at::Tensor before = memory.value;
   memory.value = memory.written ? at::_ops::as_strided_scatter::call(
                                       flat, before, tensor.sym_sizes(), tensor.sym_strides(), tensor.storage_offset())

@@ -33,13 +33,14 @@ void printType(
   if (alias && !alias->beforeSets().empty()) out << *alias;
 }
 
-void printDefault(std::ostream& out, const c10::IValue& value, bool is_sized) {
+/// `size`: of a list of ints whose default may be written as one number, which stands for all of them.
+void printDefault(std::ostream& out, const c10::IValue& value, std::optional<int32_t> size) {
   if (value.isString()) {
     out << quoteString(value.toStringRef());
   } else if (value.isList()) {
     const auto elements = value.toListRef();
     const auto isFirst = [&](const c10::IValue& element) { return element.toInt() == elements[0].toInt(); };
-    if (is_sized && value.isIntList() && elements.size() > 1 &&
+    if (size && value.isIntList() && elements.size() > 1 && elements.size() == static_cast<size_t>(*size) &&
         std::all_of(elements.begin(), elements.end(), isFirst)) {
       out << elements[0].toInt();
       return;
@@ -47,7 +48,7 @@ void printDefault(std::ostream& out, const c10::IValue& value, bool is_sized) {
     out << '[';
     for (size_t i = 0; i < elements.size(); ++i) {
       if (i > 0) out << ", ";
-      printDefault(out, elements[i], false);
+      printDefault(out, elements[i], std::nullopt);
     }
     out << ']';
   } else {
@@ -62,7 +63,7 @@ void printArgument(std::ostream& out, const c10::Argument& argument) {
   out << '=';
   const auto* list = argument.real_type()->castRaw<c10::ListType>();
   const bool is_sized = argument.N() && list && list->getElementType()->kind() == c10::TypeKind::IntType;
-  printDefault(out, *argument.default_value(), is_sized);
+  printDefault(out, *argument.default_value(), is_sized ? argument.N() : std::nullopt);
 }
 
 void printReturns(std::ostream& out, const c10::FunctionSchema& schema) {

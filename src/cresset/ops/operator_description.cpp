@@ -72,6 +72,7 @@ constexpr Cell kCells[] = {
 #define STRIDED(function) {Cell::Kind::Column, "strided view", #function},
 #define GIVEN_STRIDES() {Cell::Kind::Column, "given strides", {}},
 #define NOT_REVERSED(reason) {Cell::Kind::Column, "not reversed", reason},
+#define COPY(expression) {Cell::Kind::Column, "copy of view", expression},
 #define TRAIT(trait) {Cell::Kind::Column, "trait", #trait},
 #include "cresset/ops/table/table.def"
 };

@@ -193,6 +193,18 @@ const Operator* viewForm(const c10::FunctionSchema& schema) {
   return nullptr;
 }
 
+const Operator* copyForm(const c10::FunctionSchema& schema) {
+  const auto& arguments = schema.arguments();
+  for (const Operator* copy : OperatorTable::get().overloads(Symbol::fromQualString(schema.name() + "_copy"))) {
+    const auto &theirs = copy->schema().arguments(), &returns = copy->schema().returns();
+    const bool is_copy =
+        std::ranges::none_of(returns, [](const c10::Argument& result) { return result.alias_info() != nullptr; });
+    if (is_copy && std::equal(theirs.begin(), theirs.end(), arguments.begin(), arguments.end(), isSameArgument))
+      return copy;
+  }
+  return nullptr;
+}
+
 const HiddenWrites* hiddenWritesOf(const Operator& op) {
   // Asked of each node of each graph: nearly all operators are told apart by a number.
   struct Known {

@@ -42,6 +42,10 @@ FunctionalForm functionalForm(const c10::FunctionSchema& schema);
 /// no such view.
 const Operator* viewForm(const c10::FunctionSchema& schema);
 
+/// The operator that returns in new memory what a view returns, with the same arguments: `aten::select_copy.int` of
+/// `aten::select.int`; null if there is none.
+const Operator* copyForm(const c10::FunctionSchema& schema);
+
 /// Writes of which the schema says nothing: the column UPDATES.
 struct HiddenWrites {
   std::vector<size_t> arguments;    // written, if they are given

@@ -1,4 +1,9 @@
-// Where tensors change their layout, and convolutions between: what passes/channels_last.cpp writes into plans.
+// Where tensors change their layout, and convolutions between: what passes/channels_last.cpp writes into plans. Sizes
+// and orders of dimensions of views, for the column COPY.
+#include <c10/core/WrapDimMinimal.h>
+
+#include <algorithm>
+
 #include "cresset/ops/packed_convolution.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
@@ -20,7 +25,83 @@ bool takesChannelsLast(const std::vector<Tensor>& tensors, int64_t limit) {
   return count <= limit;
 }
 
+std::string textOf(const std::vector<int64_t>& numbers) {
+  std::string text;
+  for (const int64_t number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return "[" + text + "]";
+}
+
+/// The order of dimensions that movedim makes: those of `source` go to `destination`, the others keep their order.
+std::vector<int64_t> movedDims(
+    const Tensor& self, const std::vector<int64_t>& source, const std::vector<int64_t>& destination) {
+  const int64_t rank = self.dim();
+  if (source.size() != destination.size()) {
+    fail(
+        "movedim: Invalid source or destination dims: source (" + textOf(source) +
+        " dims) should contain the same number of dims as destination (" + textOf(destination) + " dims)");
+  }
+  std::vector<int64_t> order(static_cast<size_t>(rank), -1);
+  std::vector<bool> taken(static_cast<size_t>(rank));
+  for (size_t i = 0; i < source.size() && rank > 0; ++i) {
+    const auto from = static_cast<size_t>(c10::maybe_wrap_dim(source[i], rank));
+    const auto to = static_cast<size_t>(c10::maybe_wrap_dim(destination[i], rank));
+    if (taken[from]) fail("movedim: repeated dim in `source` (" + textOf(source) + ")");
+    if (order[to] >= 0) fail("movedim: repeated dim in `destination` (" + textOf(destination) + ")");
+    taken[from] = true;
+    order[to] = static_cast<int64_t>(from);
+  }
+  auto place = order.begin();
+  for (size_t dim = 0; dim < taken.size(); ++dim) {
+    if (taken[dim]) continue;
+    place = std::find(place, order.end(), -1);
+    *place = static_cast<int64_t>(dim);
+  }
+  return order;
+}
+
+std::vector<int64_t> flattenedSizes(const Tensor& self, int64_t start_dim, int64_t end_dim) {
+  std::vector<int64_t> sizes = self.sizes().vec();
+  if (sizes.empty()) return {1};
+  const int64_t start = c10::maybe_wrap_dim(start_dim, self.dim()), end = c10::maybe_wrap_dim(end_dim, self.dim());
+  if (start > end) fail("flatten() has invalid args: start_dim cannot come after end_dim");
+  for (int64_t d = start + 1; d <= end; ++d) sizes[static_cast<size_t>(start)] *= sizes[static_cast<size_t>(d)];
+  sizes.erase(sizes.begin() + start + 1, sizes.begin() + end + 1);
+  return sizes;
+}
+
+std::vector<int64_t> unflattenedSizes(const Tensor& self, int64_t dim, std::vector<int64_t> parts) {
+  const int64_t place = c10::maybe_wrap_dim(dim, self.dim());
+  std::vector<int64_t> sizes = self.sizes().vec();
+  const int64_t length = sizes.empty() ? 1 : sizes[static_cast<size_t>(place)];
+  const std::string given = textOf(parts);
+  const auto open = std::find(parts.begin(), parts.end(), -1);
+  int64_t product = 1;
+  for (auto part = parts.begin(); part != parts.end(); ++part)
+    if (part != open) product *= *part;
+  if (open != parts.end() && product > 0 && length % product == 0) *open = length / product;
+  if (std::find(parts.begin(), parts.end(), -1) != parts.end() || (open == parts.end() && product != length)) {
+    fail(
+        "unflatten: Provided sizes " + given + " don't multiply up to the size of dim " + std::to_string(dim) + " (" +
+        std::to_string(length) + ") in the input tensor");
+  }
+  if (!sizes.empty()) sizes.erase(sizes.begin() + place);
+  sizes.insert(sizes.begin() + place, parts.begin(), parts.end());
+  return sizes;
+}
+
 constexpr Row kLayoutRows[] = {
+    {"cresset::moved_dims(Tensor self, int[] source, int[] destination) -> int[]",
+     kernel([](const Tensor& self, const std::vector<int64_t>& source, const std::vector<int64_t>& destination) {
+       return movedDims(self, source, destination);
+     })},
+    {"cresset::flattened_sizes(Tensor self, int start_dim, int end_dim) -> int[]",
+     kernel([](const Tensor& self, int64_t start_dim, int64_t end_dim) {
+       return flattenedSizes(self, start_dim, end_dim);
+     })},
+    {"cresset::unflattened_sizes(Tensor self, int dim, int[] sizes) -> int[]",
+     kernel([](const Tensor& self, int64_t dim, const std::vector<int64_t>& sizes) {
+       return unflattenedSizes(self, dim, sizes);
+     })},
     {"cresset::takes_channels_last(Tensor[] tensors, int limit) -> bool",
      kernel([](const std::vector<Tensor>& tensors, int64_t limit) { return takesChannelsLast(tensors, limit); }),
      Trait::NeverRaises, Restriction::Internal},

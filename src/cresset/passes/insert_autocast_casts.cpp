@@ -146,7 +146,7 @@ class CastInserter {
 
 /// Types must have been propagated for the same assumptions.
 static bool insertAutocastCasts(Graph& graph, const TypeAssumptions& assumptions) {
-  if (!assumptions.autocast.isOn() || !assumptions.usual) return false;
+  if (!assumptions.autocast.isOn() || !assumptions.usual_dispatch) return false;
   return CastInserter(graph, assumptions.autocast).visit(graph.block());
 }
 

@@ -2,7 +2,7 @@
 //
 //   CRESSET_PASS(sinkIntoBranches, "sink", All, "Compute in a branch what only that branch uses")
 //
-// From the rows come the registry, `cresset-opt --passes`, cresset.passes and docs/passes.md. A pass stands in the file
+// From the rows come the registry, `cresset-opt --passes NAME,NAME`, cresset.passes and docs/passes.md. A pass stands in the file
 // of its name, with underscores.
 //
 // A pass does one thing in deterministic order and returns whether it changed anything. It never times, dumps or
@@ -17,7 +17,7 @@
 
 namespace cresset {
 
-/// What stays the same for every execution of the graph, beside its meaning.
+/// What stays the same for every execution of the graph, beside its meaning. Flags: All is both.
 enum class Preserves : uint8_t {
   Nothing = 0,
   Derivatives = 1,  // autograd can differentiate what comes out, with the same result; else only for regions without

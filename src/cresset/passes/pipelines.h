@@ -60,7 +60,7 @@ struct PlanSteps {
 /// The graph of a plan, specialized to the kinds of arguments of the calls that it is for.
 void optimizeForCalls(
     Graph& graph, const std::string& name, const TypeAssumptions& assumptions, const PlanSteps& steps);
-/// As far as `CRESSET_CHECK_FACTS=all` wants it: types, and nothing else.
+/// As far as `CRESSET_CHECK_FACTS=unoptimized` wants it: types, and nothing else.
 void findTypesOnly(Graph& graph, const std::string& name, const TypeAssumptions& assumptions);
 
 // ---- gradients ----

@@ -11,6 +11,7 @@ namespace {
 
 class PythonLevel {
  public:
+  explicit PythonLevel(bool copies_views) : level_(copies_views) {}
   void enter() {
     if (scope_) throw UserError("this level is open");
     scope_.emplace(level_);
@@ -26,6 +27,30 @@ class PythonLevel {
   std::optional<ClientScope> scope_;
 };
 
+live::Level* innermost() {
+  return findClient<live::Level>();
+}
+
+live::Level& innermostFor(const char* function) {
+  if (live::Level* level = innermost()) return *level;
+  throw UserError(
+      std::string("cresset.functional.") + function +
+      " is for code that cresset.functionalize runs: no functionalized program runs on this thread");
+}
+
+/// While it is entered, operators go below the innermost level, and past autograd.
+class PythonBelow {
+ public:
+  void enter() {
+    if (below_) throw UserError("cresset.functional.redispatch_to_next() is entered once");
+    below_.emplace(innermostFor("redispatch_to_next").state());
+  }
+  void exit(const py::args&) { below_.reset(); }
+
+ private:
+  std::optional<live::Emission> below_;
+};
+
 /// While it is entered, no client sees what this thread does.
 class PythonPause {
  public:
@@ -36,15 +61,11 @@ class PythonPause {
   std::optional<ClientPause> pause_;
 };
 
-live::Level* innermost() {
-  return findClient<live::Level>();
-}
-
 }  // namespace
 
 void bindFunctional(py::module_& module) {
   py::class_<PythonLevel>(module, "_FunctionalLevel")
-      .def(py::init<>())
+      .def(py::init<bool>(), py::arg("copies_views"))
       .def("enter", &PythonLevel::enter)
       .def("exit", &PythonLevel::exit)
       .def("close", &PythonLevel::close)
@@ -54,6 +75,23 @@ void bindFunctional(py::module_& module) {
       .def(py::init<>())
       .def("__enter__", &PythonPause::enter)
       .def("__exit__", &PythonPause::exit);
+  py::class_<PythonBelow>(module, "_BelowFunctional")
+      .def(py::init<>())
+      .def("__enter__", &PythonBelow::enter)
+      .def("__exit__", &PythonBelow::exit);
+  module.def(
+      "_functional_wrap", [](const at::Tensor& tensor) { return innermostFor("wrap").wrap(tensor); },
+      py::arg("tensor"));
+  module.def(
+      "_functional_unwrap", [](const at::Tensor& tensor) { return innermostFor("unwrap").unwrap(tensor); },
+      py::arg("tensor"));
+  module.def(
+      "_functional_replace",
+      [](const at::Tensor& tensor, const at::Tensor& value) { innermostFor("replace").replace(tensor, value); },
+      py::arg("tensor"), py::arg("value"));
+  module.def(
+      "_functional_commit_update", [](const at::Tensor& tensor) { innermostFor("commit_update").commitUpdate(tensor); },
+      py::arg("tensor"));
   module.def("_is_functional", [](const at::Tensor& tensor) { return live::wrapperOf(tensor) != nullptr; });
   module.def("_in_functional_level", [] { return innermost() != nullptr; });
   module.def(

@@ -509,6 +509,18 @@ void bindPasses(py::module_& module) {
       },
       py::arg("graph"), py::arg("distinct_inputs"));
   module.def(
+      "_remove_views",
+      [](const GraphHandle& graph) {
+        verifyEdited(*graph.graph);
+        py::list left;
+        for (const ViewLeft& view : removeViews(*graph.graph)) {
+          left.append(py::make_tuple(
+              std::string(view.node->kind().toQualString()), view.node->sourceRange().position(), view.reason));
+        }
+        return left;
+      },
+      py::arg("graph"));
+  module.def(
       "_tidy_functional", [](const GraphHandle& graph) { tidyFunctional(*graph.graph); }, py::arg("graph"));
   module.def(
       "_reinplace",

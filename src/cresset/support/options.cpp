@@ -1,5 +1,7 @@
 #include "cresset/support/options.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -146,15 +148,35 @@ class Registry {
       // Texts wait for their hooks.
       if (rows()[i].info.kind != OptionInfo::Kind::Text) setFromEnvironment(Option(i), value);
     }
+    checkNamesOfEnvironment();
+  }
+
+  /// Misspelt variables; those that are like none may be somebody else's.
+  void checkNamesOfEnvironment() {
+    std::vector<std::string> variables;
+    for (const Row& row : rows()) variables.emplace_back(row.info.variable);
+    for (char** entry = environ; entry && *entry; ++entry) {
+      const std::string_view text(*entry);
+      const std::string_view name = text.substr(0, text.find('='));
+      if (!name.starts_with("CRESSET_") || std::ranges::find(variables, name) != variables.end()) continue;
+      const std::string similar = similarName(name, variables);
+      if (similar.empty()) continue;
+      addProblem("The environment has " + std::string(name) + ", which sets no option; did you mean " + similar + "?");
+    }
+  }
+
+  void addProblem(const std::string& problem) {
+    if (!problems_.empty()) problems_ += "\n";
+    problems_ += problem;
   }
 
   void setFromEnvironment(Option option, const std::string& value) {
     try {
       setOne(option, value);
     } catch (const UserError& error) {
-      if (!problems_.empty()) problems_ += "\n";
-      problems_ += "The environment has " + std::string(rows()[size_t(option)].info.variable) + "=" + value + ". " +
-                   error.message();
+      addProblem(
+          "The environment has " + std::string(rows()[size_t(option)].info.variable) + "=" + value + ". " +
+          error.message());
     }
   }
 

@@ -110,7 +110,8 @@ class OptionScope {
   std::vector<std::pair<Option, std::string>> before_;
 };
 
-/// Throws UserError if a variable of the environment had a value that its option can't have.
+/// Throws UserError if a variable of the environment had a value that its option can't have, or a name CRESSET_… that
+/// is nearly one of an option.
 void checkOptionsOfEnvironment();
 
 /// For `--help`: the options with their variables, defaults and help.

@@ -1,0 +1,173 @@
+// Views become copies, which are the same as long as nobody writes to what they were views of.
+#include <algorithm>
+#include <ranges>
+#include <unordered_set>
+
+#include "cresset/analysis/alias.h"
+#include "cresset/functionalization/functionalize.h"
+#include "cresset/functionalization/view_rows.h"
+#include "cresset/ops/operator.h"
+#include "cresset/ops/operator_forms.h"
+#include "cresset/ops/operator_rows.h"
+
+namespace cresset {
+
+namespace {
+
+void collect(Block* block, std::vector<Node*>& views, std::vector<Node*>& writes, AliasDb& aliases) {
+  for (Node* node : block->nodes()) {
+    const Operator* op = knownOperator(*node);
+    if (op && mayReturnView(*op)) views.push_back(node);
+    const bool runs_blocks = !node->blocks().empty();
+    if (!runs_blocks && aliases.isMutable(node)) writes.push_back(node);
+    for (Block* inner : node->blocks()) collect(inner, views, writes, aliases);
+  }
+}
+
+/// Whether `node` may run after `write`: it stands after it, or both are in one loop.
+bool mayRunAfter(const Node* node, const Node* write) {
+  if (write->isBefore(node)) return true;
+  for (const Block* block = write->owningBlock(); block->owningNode(); block = block->owningNode()->owningBlock()) {
+    if (block->owningNode()->kind() != prim::Loop) continue;
+    for (const Block* other = node->owningBlock(); other;
+         other = other->owningNode() ? other->owningNode()->owningBlock() : nullptr)
+      if (other == block) return true;
+  }
+  return false;
+}
+
+/// Whether the value may be read once `write` has run. What it is put into may be read anywhere; views of it are asked
+/// about themselves.
+bool mayBeReadAfter(const Value* value, const Node* write) {
+  return std::ranges::any_of(value->uses(), [&](const Use& use) {
+    if (use.user == write || mayRunAfter(use.user, write)) return true;
+    if (use.user->kind() == prim::ListUnpack) {
+      return std::ranges::any_of(
+          use.user->outputs(), [&](const Value* element) { return mayBeReadAfter(element, write); });
+    }
+    const Operator* user = knownOperator(*use.user);
+    return !user || !user->isOfDispatcher();
+  });
+}
+
+/// Whether a use reads the value as it is when the user runs, and keeps nothing that `write` changes afterwards: an
+/// operator, the graph's return, a tuple that is returned.
+bool readsAtOnce(const Use& use, const Node* write) {
+  const Node* user = use.user;
+  const Node* last = user->graph().block()->returnNode();
+  if (user == write) return false;
+  if (user == last) return true;
+  if (user->kind() == prim::TupleConstruct) {
+    const auto uses = user->output()->uses();
+    return std::ranges::all_of(uses, [&](const Use& of) { return of.user == last; }) && !mayRunAfter(write, user);
+  }
+  const Operator* op = knownOperator(*user);
+  return op && op->isOfDispatcher();
+}
+
+/// Whether a node of `nodes` takes the value, or an element of the list that it is.
+bool isTakenBy(const Value* value, const std::unordered_set<const Node*>& nodes) {
+  return std::ranges::any_of(value->uses(), [&](const Use& use) {
+    if (nodes.contains(use.user)) return true;
+    const bool unpacks = use.user->kind() == prim::ListUnpack;
+    return unpacks && std::ranges::any_of(use.user->outputs(), [&](const Value* v) { return isTakenBy(v, nodes); });
+  });
+}
+
+class ViewRemoval {
+ public:
+  explicit ViewRemoval(Graph& graph) : graph_(graph) {}
+
+  std::vector<ViewLeft> run() {
+    std::vector<Node*> views;
+    std::vector<ViewLeft> left;
+    {
+      AliasDb aliases(graph_);
+      collect(graph_.block(), views, writes_, aliases);
+      for (Node* view : std::views::reverse(views)) {
+        std::string reason = whyItStays(*view, aliases);
+        if (reason.empty()) continue;
+        staying_.insert(view);
+        left.push_back({view, std::move(reason)});
+      }
+    }
+    for (Node* view : std::views::reverse(views))
+      if (!staying_.contains(view)) replace(view);
+    std::ranges::reverse(left);
+    return left;
+  }
+
+ private:
+  /// Views that take what this one returns have been asked before.
+  std::string whyItStays(Node& view, AliasDb& aliases) {
+    const Operator& op = *knownOperator(view);
+    const auto outputs = view.outputs();
+    const auto areTakenBy = [&](const std::unordered_set<const Node*>& nodes) {
+      return std::ranges::any_of(outputs, [&](const Value* output) { return isTakenBy(output, nodes); });
+    };
+    if (!copyRuleOf(op) && !copyForm(op.schema())) return "there is no operator that returns the same in new memory";
+    if (isGivenStrides(op.schema()) && view.input(0)->node() != graph_.block()->paramNode())
+      return "it reaches memory by its address, and what it views may have other memory when views are copies";
+    // What is written through a view has to reach what it is a view of.
+    if (areTakenBy(staying_)) return "a view of what it returns stays";
+    const bool is_tensor = outputs.size() == 1 && outputs[0]->type()->kind() == c10::TypeKind::TensorType;
+    for (const Node* write : writes_) {
+      if (!mayRunAfter(write, &view) || !aliases.writesToAlias(write, outputs)) continue;
+      const bool is_read = areTakenBy(changing_) || std::ranges::any_of(outputs, [&](const Value* output) {
+                             return mayBeReadAfter(output, write);
+                           });
+      if (!is_read) continue;
+      const bool at_once =
+          is_tensor && std::ranges::all_of(outputs[0]->uses(), [&](const Use& use) { return readsAtOnce(use, write); });
+      if (!at_once) return "memory that it returns is written by '" + std::string(write->kind().toQualString()) + "'";
+      changing_.insert(&view);
+    }
+    return {};
+  }
+
+  void replace(Node* view) {
+    if (changing_.contains(view)) {  // read as it is at each use
+      const auto uses = view->output()->uses();
+      for (const Use& use : std::vector<Use>(uses.begin(), uses.end()))
+        use.user->replaceInput(use.offset, copy(view, use.user)[0]);
+    } else {
+      const std::vector<Value*> copies = copy(view, view);
+      for (size_t i = 0; i < copies.size(); ++i) view->output(i)->replaceAllUsesWith(copies[i]);
+    }
+    view->destroy();
+  }
+
+  /// What the view returns, as copies that are made before `at`.
+  std::vector<Value*> copy(Node* view, Node* at) {
+    const Operator& op = *knownOperator(*view);
+    const std::vector<Value*> inputs = view->inputs().vec();
+    std::vector<Value*> results;
+    if (const Graph* rule = copyRuleOf(op)) {
+      results = insertRule(*rule, inputs, at);
+    } else {
+      const Operator& form = *copyForm(op.schema());
+      Node* node = graph_.create(form.kind(), inputs);
+      node->insertBefore(at)->copyLocation(view);
+      node->bindOperator(&form);
+      results.assign(node->outputs().begin(), node->outputs().end());
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      // The rule may return an argument, whose type says more.
+      const bool is_new = std::ranges::find(inputs, results[i]) == inputs.end();
+      if (is_new) results[i]->setType(view->output(i)->type())->copyMetadata(view->output(i));
+    }
+    return results;
+  }
+
+  Graph& graph_;
+  std::vector<Node*> writes_;
+  std::unordered_set<const Node*> staying_, changing_;  // views that stay; that are copied for each use
+};
+
+}  // namespace
+
+std::vector<ViewLeft> removeViews(Graph& graph) {
+  return ViewRemoval(graph).run();
+}
+
+}  // namespace cresset
