@@ -79,7 +79,9 @@ def difference(expected, found, layouts):
             continue
         if a.dtype != b.dtype or a.shape != b.shape:
             return f"{a.dtype} {tuple(a.shape)} and {b.dtype} {tuple(b.shape)}"
-        if not torch.allclose(a, b, TOLERANCE[a.dtype], TOLERANCE[a.dtype] * max(1.0, a.abs().max().item() if a.numel() else 0.0), True):
+        if not torch.allclose(
+            a, b, TOLERANCE[a.dtype], TOLERANCE[a.dtype] * max(1.0, a.abs().max().item() if a.numel() else 0.0), True
+        ):
             return f"{a} and {b}"
     for a, b in zip(expected[0], found[0], strict=True):
         if layouts and a.stride() != b.stride():
@@ -134,7 +136,9 @@ REFUSING = ["x // 2", "torch.heaviside(x, x)", "torch.igamma(x.abs() + 2, x.abs(
 
 
 @pytest.mark.parametrize("refusing", REFUSING)
-@pytest.mark.parametrize("rest", ["({}) * 3 + x", "({}) * 3 + x.sin()", "a = x * 2; ({}) * 3 + a", "({}) * x + x * 3", "({}) * 3"])
+@pytest.mark.parametrize(
+    "rest", ["({}) * 3 + x", "({}) * 3 + x.sin()", "a = x * 2; ({}) * 3 + a", "({}) * x + x * 3", "({}) * 3"]
+)
 def test_gradients_that_are_refused(refusing, rest):
     *statements, last = rest.format(refusing).split("; ")
     text = "def f(x: torch.Tensor):\n" + "".join(f"  {line}\n" for line in [*statements, f"return {last}"])

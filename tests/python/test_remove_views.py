@@ -6,7 +6,7 @@ import itertools
 import functional_programs as programs
 import pytest
 import torch
-from functional_programs import Outcome, flat
+from functional_programs import Outcome
 from op_database import op_db
 from test_functional_live import VIEWS as ALL_VIEWS
 from test_functional_live import WRITES
@@ -215,7 +215,12 @@ def impure_nodes(graph):
             except RuntimeError:
                 schema = None
             tensors = any(str(output.type()).startswith(("Tensor", "List[Tensor]")) for output in node.outputs())
-            if schema is None or not is_impure(schema) or not tensors or schema.name in ("aten::__getitem__", "aten::append"):
+            if (
+                schema is None
+                or not is_impure(schema)
+                or not tensors
+                or schema.name in ("aten::__getitem__", "aten::append")
+            ):
                 continue
             if not (schema.name == "aten::copy_" and node.inputsAt(0).debugName() in inputs):
                 found.append(node.kind())

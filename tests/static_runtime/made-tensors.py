@@ -44,9 +44,9 @@ plan for x: Float(*)
   8: steps 11 to 14, 4 * x.size(0) * x.size(0) bytes, at 0 to 36
   14: steps 13 to 14, 8 * x.size(0) bytes, at 192 to 216
   a: steps 14 to 28, 8 * x.size(0) * x.size(0) bytes, at 64 to 136
-  21: steps 15 to 17, 8 * %21.size(0) bytes, at 0 to 24
+  21: steps 15 to 17, 8 * x.size(0) bytes, at 0 to 24
   28: steps 16 to 17, 8 * x.size(0) bytes, at 192 to 216
-  b: steps 17 to 29, 8 * broadcast(x.size(0), %21.size(0)) bytes, at 320 to 344
+  b: steps 17 to 29, 8 * x.size(0) bytes, at 320 to 344
   36: steps 18 to 22, 4 * x.size(0) bytes, at 192 to 204
   42: steps 19 to 21, 4 * x.size(0) bytes, at 0 to 12
   49: steps 20 to 21, 4 * x.size(0) bytes, at 256 to 268
@@ -58,7 +58,7 @@ plan for x: Float(*)
   73: steps 26 to 27, 4 * x.size(0) bytes, at 192 to 204
   d: steps 27 to 34, 8 * x.size(0) bytes, at 384 to 408
   76: steps 28 to 29, 8 * x.size(0) * x.size(0) bytes, at 192 to 264
-  84: steps 30 to 31, 8 * %84.size(0) bytes, at 64 to 72
+  84: steps 30 to 31, 8 * ((x.size(0)) // (2)) bytes, at 64 to 72
   88: steps 32 to 33, 4 bytes, at 64 to 68
   92: steps 34 to 35, 8 bytes, at 0 to 8
   memory: 448 bytes for 20 results of 452 bytes; no less than 448 are needed at once

@@ -690,7 +690,9 @@ std::unique_ptr<Plan> makePlan(
   Specializer(*plan->graph, known_of_inputs, shared).run();
   const std::string name = function.qualname().qualifiedName();
   const TypeAssumptions assumptions = {
-      .grad_mode = ambient.recordsGradients(), .autocast = ambient.autocast(), .usual_dispatch = ambient.isUsualDispatch()};
+      .grad_mode = ambient.recordsGradients(),
+      .autocast = ambient.autocast(),
+      .usual_dispatch = ambient.isUsualDispatch()};
   const FactChecks checks = factChecks();
   if (checks == FactChecks::Unoptimized) {
     findTypesOnly(*plan->graph, name, assumptions);

@@ -1,4 +1,4 @@
-// Views become copies, which are the same as long as nobody writes to what they were views of.
+// Views become copies, which are the same as long as nothing writes to what they were views of.
 #include <algorithm>
 #include <ranges>
 #include <unordered_set>

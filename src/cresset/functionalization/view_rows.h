@@ -33,7 +33,8 @@ bool isGivenStrides(const c10::FunctionSchema& schema);
 /// is, to the new first argument. Lives as long as the process.
 const Graph& inverseOf(const Operator& view);
 
-/// Whether the operator takes a tensor first and may return memory of an argument that it does not write, by its schema.
+/// Whether the operator takes a tensor first and may return memory of an argument that it does not write, by its
+/// schema.
 bool mayReturnView(const Operator& op);
 /// A graph from the arguments of such an operator to its results in new memory; null if it has no row for that. Lives
 /// as long as the process.

@@ -148,7 +148,7 @@ bool copiesViews(const LevelState& level);
 void callView(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack, bool copies);
 /// A tensor without memory that has sizes, strides, offset and dtype in common with `like`.
 at::Tensor standIn(const at::Tensor& like);
-/// While it lives, operators are called with stand-ins only, and nobody sees them.
+/// While it lives, operators are called with stand-ins only, and neither clients nor modes see them.
 class StandInScope {
  private:
   c10::impl::ForceDispatchKeyGuard guard_{

@@ -385,7 +385,7 @@ class Call : CallWithWrappers {
     try {
       op.callBoxed(&arguments);
     } catch (const c10::NotImplementedError&) {
-      return values;  // a view of somebody else's, without a kernel for tensors that have no memory
+      return values;  // a view from a user's library, without a kernel for tensors that have no memory
     }
     return arguments.at(0).isTensor() ? std::vector{arguments[0].toTensor()} : arguments[0].toTensorVector();
   }

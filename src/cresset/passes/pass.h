@@ -2,8 +2,8 @@
 //
 //   CRESSET_PASS(sinkIntoBranches, "sink", All, "Compute in a branch what only that branch uses")
 //
-// From the rows come the registry, `cresset-opt --passes NAME,NAME`, cresset.passes and docs/passes.md. A pass stands in the file
-// of its name, with underscores.
+// From the rows come the registry, `cresset-opt --passes NAME,NAME`, cresset.passes and docs/passes.md. A pass stands
+// in the file of its name, with underscores.
 //
 // A pass does one thing in deterministic order and returns whether it changed anything. It never times, dumps or
 // verifies: whoever runs it does (pipeline.h). In which order passes run stands in pipelines.cpp.

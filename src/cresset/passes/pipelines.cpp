@@ -170,7 +170,8 @@ void optimizeForCalls(
   }
   // After all of those: no rule and no pass knows the operators that it makes. Autocast would cast the weights that it
   // packs. Packed weights are new constants.
-  if (assumptions.usual_dispatch && !assumptions.autocast.isOn() && passes.run("channels-last")) passes.run("pool-constants");
+  if (assumptions.usual_dispatch && !assumptions.autocast.isOn() && passes.run("channels-last"))
+    passes.run("pool-constants");
   // Conditions that are the same are one value by now.
   passes.run("merge-branches");
   // After "licm", which would take it out of branches in loops again, and once what a chain of branches uses is used by

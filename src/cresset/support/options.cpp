@@ -151,7 +151,7 @@ class Registry {
     checkNamesOfEnvironment();
   }
 
-  /// Misspelt variables; those that are like none may be somebody else's.
+  /// Misspelt variables; those that are like none may belong to another program.
   void checkNamesOfEnvironment() {
     std::vector<std::string> variables;
     for (const Row& row : rows()) variables.emplace_back(row.info.variable);
