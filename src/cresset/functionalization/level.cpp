@@ -6,6 +6,7 @@
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/lift_fresh_ops.h>
+#include <ATen/ops/new_empty_strided_ops.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/autograd/function.h>
@@ -565,6 +566,11 @@ at::Tensor Level::sync(const at::Tensor& tensor, bool shares) {
   const Wrapper* wrapper = wrapperOf(wrapped);
   if (!wrapper || wrapper->memory().level != state_) return tensor;
   Memory& memory = wrapper->memory();
+  if (shares && state_->copies_views && wrapper->part()->parent) {
+    throw UserError(
+        "Within cresset.functionalize, the memory of a view can't be given away where views are removed: pass a clone "
+        "of it");
+  }
   if (shares && !memory.exposed.defined()) {
     if (memory.foreign) {
       if (memory.flat) {
@@ -620,7 +626,11 @@ void Level::replace(const at::Tensor& tensor, const at::Tensor& value) {
         "cresset.functional.replace takes a value with the dtype, sizes and device of the tensor, from "
         "cresset.functional.unwrap or computed of such");
   }
-  wrapperOf(wrapper)->part()->pending = detachedOrCopied(value, *state_);
+  const PartPtr& part = wrapperOf(wrapper)->part();
+  const Emission emission(*state_);
+  const at::Tensor empty = at::_ops::new_empty_strided::call(
+      value, wrapper.sym_sizes(), current(part).sym_strides(), std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  part->pending = at::_ops::copy::call(empty, value, false);
 }
 
 void Level::commitUpdate(const at::Tensor& tensor) {

@@ -84,6 +84,10 @@ class ViewRemoval {
     {
       AliasDb aliases(graph_);
       collect(graph_.block(), views, writes_, aliases);
+      const auto other = std::ranges::find_if(writes_, [&](const Node* write) { return !isClosingCopy(*write); });
+      const bool maybe =
+          std::ranges::any_of(views, [](const Node* view) { return isMaybeView(*knownOperator(*view)); });
+      if (other != writes_.end() && maybe) other_write_ = (*other)->kind().toQualString();
       for (Node* view : std::views::reverse(views)) {
         std::string reason = whyItStays(*view, aliases);
         if (reason.empty()) continue;
@@ -98,6 +102,16 @@ class ViewRemoval {
   }
 
  private:
+  /// Whether the node gives an argument of the graph its new elements.
+  bool isClosingCopy(const Node& node) const {
+    const Operator* op = knownOperator(node);
+    return op && op->isMutable() && node.owningBlock() == graph_.block() &&
+           node.input(0)->node() == graph_.block()->paramNode();
+  }
+
+  /// Whether layout or dtype may decide what it returns.
+  static bool isMaybeView(const Operator& op) { return !whyNotReversed(op).empty(); }
+
   /// Views that take what this one returns have been asked before.
   std::string whyItStays(Node& view, AliasDb& aliases) {
     const Operator& op = *knownOperator(view);
@@ -105,6 +119,10 @@ class ViewRemoval {
     const auto areTakenBy = [&](const std::unordered_set<const Node*>& nodes) {
       return std::ranges::any_of(outputs, [&](const Value* output) { return isTakenBy(output, nodes); });
     };
+    if (!other_write_.empty()) {
+      return "copies are laid out in another way, which decides what '" + other_write_ +
+             "' writes: remove mutation first";
+    }
     if (!copyRuleOf(op) && !copyForm(op.schema())) return "there is no operator that returns the same in new memory";
     if (isGivenStrides(op.schema()) && view.input(0)->node() != graph_.block()->paramNode())
       return "it reaches memory by its address, and what it views may have other memory when views are copies";
@@ -161,6 +179,7 @@ class ViewRemoval {
 
   Graph& graph_;
   std::vector<Node*> writes_;
+  std::string other_write_;  // than to arguments, if there is one that layouts may decide about
   std::unordered_set<const Node*> staying_, changing_;  // views that stay; that are copied for each use
 };
 

@@ -95,6 +95,11 @@ at::Tensor wrapperFor(PartPtr part, const at::Tensor& like, const std::optional<
 }
 
 at::Tensor wrapFresh(const at::Tensor& value, const std::shared_ptr<LevelState>& level) {
+  if (level->copies_views && value.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+    throw UserError(
+        "Within cresset.functionalize, views can't be removed where sizes are symbolic: use remove=\"mutations\", or "
+        "fixed sizes");
+  }
   auto memory = std::make_shared<Memory>();
   memory->level = level;
   memory->value = value;

@@ -49,7 +49,7 @@ struct Memory {
   at::Tensor exposed;  // its memory was given away: the value is written to this after each write
   bool has_more = false;  // eager's storage has elements that the value lacks, after an out= that made it smaller
   bool foreign = false;   // it stands for tensors from outside of the level
-  bool relaid = false;    // computed of copies of views: eager PyTorch's strides may be others
+  bool relaid = false;    // computed of copies of views that repeat elements: eager's strides may be others
   int64_t offset = 0;     // the storage offset that the whole has
 };
 
@@ -146,6 +146,10 @@ at::Tensor applyView(const Part& part, const at::Tensor& parent, bool copies);
 bool copiesViews(const LevelState& level);
 /// Calls a view, as a copy if `copies`. Throws UserError if it has no form that copies.
 void callView(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack, bool copies);
+/// The views that the operator returns with these arguments, of which the first is `parent` instead; `copies`: in new
+/// memory, laid out in the order of the views' strides.
+std::vector<at::Tensor> viewsOf(
+    const c10::OperatorHandle& op, const std::vector<c10::IValue>& arguments, const at::Tensor& parent, bool copies);
 /// A tensor without memory that has sizes, strides, offset and dtype in common with `like`.
 at::Tensor standIn(const at::Tensor& like);
 /// While it lives, operators are called with stand-ins only, and neither clients nor modes see them.

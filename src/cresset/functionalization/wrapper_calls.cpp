@@ -35,8 +35,8 @@ void makeStrided(const std::vector<IValue>& arguments, const Wrapper& wrapper, P
   const at::Tensor whole = memory.value;
   if (memory.relaid) {
     throw UserError(
-        "Within cresset.functionalize, as_strided of what was computed of views can't be made where views are removed: "
-        "its memory may be laid out in another way");
+        "Within cresset.functionalize, as_strided of what was computed of expanded tensors can't be made where views "
+        "are removed: its memory may be laid out in another way");
   }
   if (wrapper.dtype() != whole.dtype() || wrapper.is_conj() != whole.is_conj() || wrapper.is_neg() != whole.is_neg()) {
     throw UserError(
@@ -214,7 +214,10 @@ class CallWithWrappers {
     for (const IValue& argument : arguments_) {
       for (const at::Tensor& tensor : tensorsIn(argument)) {
         const Wrapper* wrapper = own(tensor);
-        if (wrapper && (wrapper->memory().relaid || wrapper->part()->parent)) return true;
+        if (!wrapper) continue;
+        bool repeats = false;
+        for (int64_t d = 0; d < tensor.dim(); ++d) repeats |= tensor.size(d) > 1 && tensor.stride(d) == 0;
+        if (repeats || wrapper->memory().relaid) return true;
       }
     }
     return false;
@@ -425,16 +428,14 @@ class Call : CallWithWrappers {
       finish({IValue(wrapPart(std::move(part), value, shape, offset))});
       return;
     }
-    std::vector<IValue> results = values();
-    std::vector<IValue> kept = results;
+    std::vector<IValue> kept = values();
     const at::Tensor parent = kept[0].toTensor();
     kept[0] = IValue();
+    auto siblings = std::make_shared<Part::Siblings>();
     {
       const Emission emission(*level_);
-      callView(op_, results, copies());
+      siblings->values = viewsOf(op_, kept, parent, copies());
     }
-    auto siblings = std::make_shared<Part::Siblings>();
-    siblings->values = results.at(0).toTensorVector();
     siblings->generation = wrapper.memory().generation;
     const std::vector<at::Tensor> shapes = copies() ? shapesOf(op_, kept, wrapper, siblings->values) : siblings->values;
     c10::List<at::Tensor> views;

@@ -1,4 +1,5 @@
 // The values of wrappers: reading a part, and what a write to one makes of the whole memory.
+#include <ATen/ExpandUtils.h>
 #include <ATen/core/jit_type.h>
 #include <ATen/ops/_conj_ops.h>
 #include <ATen/ops/_neg_view_ops.h>
@@ -202,18 +203,61 @@ void callView(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack, bo
   copy->handle()->callBoxed(&stack);
 }
 
-at::Tensor applyView(const Part& part, const at::Tensor& parent, bool copies) {
-  if (!part.op) {
-    const auto call = copies ? &at::_ops::as_strided_copy::call : &at::_ops::as_strided::call;
-    return call(
-        parent, c10::fromIntArrayRefSlow(part.sizes), c10::fromIntArrayRefSlow(part.strides),
-        parent.sym_storage_offset() + part.offset);
-  }
-  Stack stack = part.arguments;
+namespace {
+
+/// A copy of a view with the strides that eager PyTorch's operators give what they compute of the view: so that all
+/// that is computed is laid out as in eager PyTorch, which decides what `contiguous` and `reshape` copy.
+at::Tensor laidOutAs(const at::Tensor& copy, const at::Tensor& view) {
+  const std::vector<int64_t> strides = view.is_non_overlapping_and_dense()
+                                           ? view.strides().vec()
+                                           : at::infer_dense_strides(view.sizes(), view.strides());
+  bool same = true;
+  for (size_t d = 0; d < strides.size() && copy.numel() > 0; ++d)
+    same &= copy.sizes()[d] == 1 || copy.strides()[d] == strides[d];
+  if (same) return copy;
+  const at::Tensor empty = at::_ops::new_empty_strided::call(
+      copy, copy.sym_sizes(), c10::fromIntArrayRefSlow(strides), std::nullopt, std::nullopt, std::nullopt,
+      std::nullopt);
+  return at::_ops::copy::call(empty, copy, false);
+}
+
+at::Tensor strided(const Part& part, const at::Tensor& parent, bool copies) {
+  const auto call = copies ? &at::_ops::as_strided_copy::call : &at::_ops::as_strided::call;
+  return call(
+      parent, c10::fromIntArrayRefSlow(part.sizes), c10::fromIntArrayRefSlow(part.strides),
+      parent.sym_storage_offset() + part.offset);
+}
+
+}  // namespace
+
+std::vector<at::Tensor> viewsOf(
+    const c10::OperatorHandle& op, const std::vector<c10::IValue>& arguments, const at::Tensor& parent, bool copies) {
+  Stack stack = arguments;
   stack[0] = parent;
-  callView(*part.op, stack, copies);
-  if (part.index < 0) return stack.at(0).toTensor();
-  return stack.at(0).toTensorVector().at(static_cast<size_t>(part.index));
+  callView(op, stack, copies);
+  std::vector<at::Tensor> views = stack.at(0).isTensor() ? std::vector{stack[0].toTensor()} : stack[0].toTensorVector();
+  if (!copies) return views;
+  std::vector<at::Tensor> shapes;
+  try {
+    const StandInScope scope;
+    shapes = viewsOf(op, arguments, standIn(parent), /*copies=*/false);
+  } catch (const c10::NotImplementedError&) {
+    return views;  // a view of a user's library, without a kernel for tensors that have no memory
+  }
+  for (size_t i = 0; i < views.size(); ++i) views[i] = laidOutAs(views[i], shapes.at(i));
+  return views;
+}
+
+at::Tensor applyView(const Part& part, const at::Tensor& parent, bool copies) {
+  if (part.op)
+    return viewsOf(*part.op, part.arguments, parent, copies).at(static_cast<size_t>(std::max<int64_t>(part.index, 0)));
+  const at::Tensor view = strided(part, parent, copies);
+  if (!copies) return view;
+  const auto shape = [&] {
+    const StandInScope scope;
+    return strided(part, standIn(parent), /*copies=*/false);
+  }();
+  return laidOutAs(view, shape);
 }
 
 at::Tensor current(const PartPtr& part) {
@@ -235,10 +279,7 @@ at::Tensor current(const PartPtr& part) {
     Part& next = *stale[i];
     if (next.siblings) {
       if (next.siblings->generation != memory.generation || next.siblings->values.empty()) {
-        Stack stack = next.arguments;
-        stack[0] = value;
-        callView(*next.op, stack, copies);
-        next.siblings->values = stack.at(0).toTensorVector();
+        next.siblings->values = viewsOf(*next.op, next.arguments, value, copies);
         next.siblings->generation = memory.generation;
       }
       value = next.siblings->values.at(static_cast<size_t>(next.index));
