@@ -76,10 +76,16 @@ std::vector<int64_t> unflattenedSizes(const Tensor& self, int64_t dim, std::vect
   const std::string given = textOf(parts);
   const auto open = std::find(parts.begin(), parts.end(), -1);
   int64_t product = 1;
+  bool fits = true;
   for (auto part = parts.begin(); part != parts.end(); ++part)
-    if (part != open) product *= *part;
-  if (open != parts.end() && product > 0 && length % product == 0) *open = length / product;
-  if (std::find(parts.begin(), parts.end(), -1) != parts.end() || (open == parts.end() && product != length)) {
+    if (part != open) fits &= *part >= 0 && !__builtin_mul_overflow(product, *part, &product);
+  if (open != parts.end()) {
+    fits &= product > 0 && length % product == 0;
+    if (fits) *open = length / product;
+  } else {
+    fits &= product == length;
+  }
+  if (!fits) {
     fail(
         "unflatten: Provided sizes " + given + " don't multiply up to the size of dim " + std::to_string(dim) + " (" +
         std::to_string(length) + ") in the input tensor");
