@@ -1,7 +1,8 @@
 """Static modules beside eager PyTorch, Cresset's plans and torch's own static runtime: times as ratios, memory against its lower bound.
 
 Each program runs in a process of its own, with one thread; rounds of all engines alternate. Printed per program: the median time of a call in eager PyTorch in microseconds, and how many times
-faster the others are (median over rounds; with --least the least times are compared, of many short rounds, for machines that do other things too); then the arena of intermediate results against the least that any placement needs, and how often a run allocates memory for results.
+faster the others are (median over rounds; with --least the least times are compared, of many short rounds, for machines that do other things too); then the arena of
+intermediate results against the least that any placement needs, and how often a run allocates memory for results.
 """
 
 import argparse

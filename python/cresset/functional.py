@@ -207,6 +207,11 @@ def _functionalize_live(function, copies_views):
     return functionalized
 
 
+def _require_none(what, left, function):
+    if left:
+        raise UserError("\n  ".join([f"Not all {what} can be removed from {function.name}:", *left]))
+
+
 def functionalize(function, remove="mutations", *, distinct_inputs=False):
     """The same program without in-place operators. What it was made of stays as it is.
 
@@ -218,14 +223,14 @@ def functionalize(function, remove="mutations", *, distinct_inputs=False):
         free variables) get one ``aten::copy_`` each when it returns or raises. It may be called within, or around,
         torch.func's transforms, make_fx, ``cresset.trace`` and itself.
     remove: "mutations", or "mutations_and_views": then views, too, are operators that return new tensors (`select_copy`,
-        `view_copy`, …). Results are no views of arguments or of each other, and the strides of what is computed of views may
-        be other than in eager PyTorch; values and sizes are the same.
+        `view_copy`, …). Results are no views of arguments or of each other; values and sizes are the same. Of a script
+        function, the strides of what is computed of views may be other than in eager PyTorch.
     distinct_inputs: True promises that tensors which are different arguments share no memory with each other. Without
         it, an argument can't be read after another one was written, as both may be the same tensor.
 
-    With "mutations", results, their strides and what shares memory are those of ``function``, bit for bit; arguments that it
-    writes to get one ``aten::copy_`` each. If the program raises, its arguments keep what they held. The new function has no default
-    arguments.
+    With "mutations", results, their strides and what shares memory are those of ``function``, bit for bit; arguments that
+    it writes to get one ``aten::copy_`` each. If the program raises, its arguments keep what they held. The new function
+    has no default arguments.
 
     Raises UserError, with a reason for each write or view that would stay; ``cresset.passes.functionalize(graph)`` and
     ``cresset.passes.remove_views(graph)`` remove the others. Thread-safe.
@@ -245,15 +250,8 @@ def functionalize(function, remove="mutations", *, distinct_inputs=False):
     if not isinstance(function, _C.ScriptFunction):
         return _functionalize_live(function, copies_views)
     graph = function.inlined_graph.copy()
-    left = passes.functionalize(graph, distinct_inputs=distinct_inputs)
-    if left:
-        raise UserError(
-            f"Not all mutation can be removed from {function.name}:\n" + "\n".join(f"  {text}" for text in left)
-        )
-    left = passes.remove_views(graph) if copies_views else []
-    if left:
-        raise UserError(
-            f"Not all views can be removed from {function.name}:\n" + "\n".join(f"  {text}" for text in left)
-        )
+    _require_none("mutation", passes.functionalize(graph, distinct_inputs=distinct_inputs), function)
+    if copies_views:
+        _require_none("views", passes.remove_views(graph), function)
     _C._tidy_functional(graph)
     return _C.function_from_graph(function.name + "_functional", graph)

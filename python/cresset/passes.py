@@ -163,6 +163,10 @@ def lint(graph):
     graph.lint()
 
 
+def _texts(left):
+    return [f"{operator}{f' ({place})' if place else ''} stays: {reason}" for operator, place, reason in left]
+
+
 def functionalize(graph, *, distinct_inputs=False):
     """Replaces in-place operators, also on views and in branches and loops, by those that return new tensors.
 
@@ -170,10 +174,7 @@ def functionalize(graph, *, distinct_inputs=False):
     a text each with the reason (docs/functionalization.md). ``distinct_inputs=True`` promises that tensors which come in
     as different inputs share no memory with each other.
     """
-    return [
-        f"{operator}{f' ({place})' if place else ''} stays: {reason}"
-        for operator, place, reason in _C._functionalize(graph, distinct_inputs)
-    ]
+    return _texts(_C._functionalize(graph, distinct_inputs))
 
 
 def remove_views(graph):
@@ -183,10 +184,7 @@ def remove_views(graph):
     views of arguments or of each other then. Changes the graph in place; returns the views that stay, a text each with the
     reason.
     """
-    return [
-        f"{operator}{f' ({place})' if place else ''} stays: {reason}"
-        for operator, place, reason in _C._remove_views(graph)
-    ]
+    return _texts(_C._remove_views(graph))
 
 
 def reinplace(graph, *, distinct_inputs=False):

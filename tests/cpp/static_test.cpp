@@ -158,13 +158,13 @@ TEST_CASE("libraries register out variants") {
   CHECK_THROWS_AS(registerOutVariant("neg", nullptr), UserError);
 }
 
+/// All memory is laid out before the first run.
+constexpr StaticModuleOptions kPlanned = {
+    .manage_output_tensors = true, .memory_policy = MemoryPolicy::Precomputed, .enable_fusion = false};
+
 TEST_CASE("a static module is saved and loaded with its options") {
   CompilationUnit unit(kLayers);
-  StaticModuleOptions options;
-  options.enable_fusion = false;
-  options.manage_output_tensors = true;
-  options.memory_policy = MemoryPolicy::Precomputed;
-  const StaticModule model(unit.get_function("layers"), options);
+  const StaticModule model(unit.get_function("layers"), kPlanned);
   std::stringstream file;
   model.save(file, {{"note", "kept"}});
   const std::string bytes = file.str();
@@ -193,11 +193,7 @@ TEST_CASE("a static module is saved and loaded with its options") {
 
 TEST_CASE("a plan is made, and memory laid out, before the first run") {
   CompilationUnit unit(kLayers);
-  StaticModuleOptions options;
-  options.enable_fusion = false;
-  options.manage_output_tensors = true;
-  options.memory_policy = MemoryPolicy::Precomputed;
-  const StaticModule model(unit.get_function("layers"), options);
+  const StaticModule model(unit.get_function("layers"), kPlanned);
   StaticRuntime& runtime = model.runtime();
   const at::Tensor x = ones(8, 4), w = ones(4, 4);
   runtime.prepare({x, w});

@@ -68,7 +68,7 @@ def outcome(function, arguments):
     return results, grads
 
 
-def difference(expected, found, layouts):
+def difference(expected, found):
     if isinstance(expected[0], str) or isinstance(found[0], str):
         same = isinstance(expected[0], str) and isinstance(found[0], str)
         return "" if same else f"{str(expected)[:200]} and {str(found)[:300]}"
@@ -84,7 +84,7 @@ def difference(expected, found, layouts):
         ):
             return f"{a} and {b}"
     for a, b in zip(expected[0], found[0], strict=True):
-        if layouts and a.stride() != b.stride():
+        if a.stride() != b.stride():
             return f"strides {a.stride()} and {b.stride()} of sizes {tuple(a.shape)}"
     return ""
 
@@ -101,7 +101,7 @@ def disagreements(case, autocast, dtype, layout):
     for requires_grad in (True, True, False):
         expected = outcome(scope["f"], arguments_of(tensors, dtype, layout, requires_grad))
         found = outcome(script, arguments_of(tensors, dtype, layout, requires_grad))
-        told = difference(expected, found, layouts=True)
+        told = difference(expected, found)
         if told:
             return f"{expression} with {dtype}, {layout}, gradients {requires_grad}: {told}"
     return ""

@@ -10,24 +10,24 @@ from op_database import op_db
 import cresset
 
 
+def nodes_of(block):
+    """Those in the blocks of nodes, too."""
+    for node in block.nodes():
+        for inner in node.blocks():
+            yield from nodes_of(inner)
+        yield node
+
+
+def is_closing_copy(node, graph):
+    """Whether it gives what came in its new elements."""
+    inputs = [value.debugName() for value in graph.inputs()]
+    return node.kind() == "aten::copy_" and node.inputsAt(0).debugName() in inputs
+
+
 def mutations(graph):
     """Operators that write, but the copies at the end to what came in."""
-    inputs = [value.debugName() for value in graph.inputs()]
-    found = []
-
-    def visit(nodes):
-        for node in nodes:
-            for block in node.blocks():
-                visit(block.nodes())
-            name = node.kind().split("::")[1]
-            if not name.endswith("_") or name.endswith("__"):
-                continue
-            closing = name == "copy_" and node.inputsAt(0).debugName() in inputs
-            if not closing:
-                found.append(node.kind())
-
-    visit(graph.nodes())
-    return found
+    writes = [node for node in nodes_of(graph) if node.kind().endswith("_") and not node.kind().endswith("__")]
+    return [node.kind() for node in writes if not is_closing_copy(node, graph)]
 
 
 def memory(tensors):

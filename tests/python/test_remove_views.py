@@ -9,8 +9,8 @@ import torch
 from functional_programs import Outcome
 from op_database import op_db
 from test_functional_live import VIEWS as ALL_VIEWS
-from test_functional_live import WRITES
-from test_functionalize import PROGRAMS, random_program
+from test_functional_live import WRITES, write_to_a_view_of_a_view
+from test_functionalize import PROGRAMS, is_closing_copy, nodes_of, random_program
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -108,13 +108,7 @@ def test_a_write_to_a_view(view, write):
 @pytest.mark.parametrize("first", VIEWS)
 @pytest.mark.parametrize("second", ["select", "transpose", "unsqueeze", "view_as", "split", "detach", "int16"])
 def test_a_write_to_a_view_of_a_view(first, second):
-    def f(x):
-        view = VIEWS[first](x)
-        deep = VIEWS[second](view)
-        deep.add_(1)
-        view.mul_(2)
-        return view, deep, x
-
+    f = write_to_a_view_of_a_view(first, second)
     for shape in ((3, 4), (4, 2)):
         assert agree(f, lambda shape=shape: (torch.randn(shape, generator=torch.manual_seed(1)),)) != "refused"
 
@@ -235,31 +229,18 @@ def test_traces_and_transforms():
 # ---- Graphs
 
 
+def is_impure_node(node):
+    try:
+        schema = torch._C.parse_schema(node.schema()) if node.kind().startswith("aten::") else None
+    except RuntimeError:
+        return False
+    tensors = any(str(output.type()).startswith(("Tensor", "List[Tensor]")) for output in node.outputs())
+    of_lists = node.kind() in ("aten::__getitem__", "aten::append")
+    return schema is not None and is_impure(schema) and tensors and not of_lists
+
+
 def impure_nodes(graph):
-    inputs = [value.debugName() for value in graph.inputs()]
-    found = []
-
-    def visit(nodes):
-        for node in nodes:
-            for block in node.blocks():
-                visit(block.nodes())
-            try:
-                schema = torch._C.parse_schema(node.schema()) if node.kind().startswith("aten::") else None
-            except RuntimeError:
-                schema = None
-            tensors = any(str(output.type()).startswith(("Tensor", "List[Tensor]")) for output in node.outputs())
-            if (
-                schema is None
-                or not is_impure(schema)
-                or not tensors
-                or schema.name in ("aten::__getitem__", "aten::append")
-            ):
-                continue
-            if not (schema.name == "aten::copy_" and node.inputsAt(0).debugName() in inputs):
-                found.append(node.kind())
-
-    visit(graph.nodes())
-    return found
+    return [node.kind() for node in nodes_of(graph) if is_impure_node(node) and not is_closing_copy(node, graph)]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -355,6 +336,18 @@ def test_views_of_what_is_written():
         assert found.error is None and all_agree(expected, found)
     with pytest.raises(cresset.UserError, match="as_strided.* stays: it reaches memory by its address"):
         without_views(cresset.CompilationUnit("def f(x: Tensor):\n  return (x + 1).as_strided([2], [1])\n").f)
+
+
+def test_writes_by_out_arguments_are_no_writes_to_the_first_argument():
+    """Whether `z` is `y` decides the layout of `y`."""
+    plain = cresset.CompilationUnit(
+        "def f(x: Tensor):\n  y = x.t() * 2\n  z = y.contiguous()\n  torch.neg(x, out=z)\n  return y, z * 1\n"
+    ).f
+    graph = plain.graph.copy()
+    assert all("which decides what 'aten::neg' writes" in text for text in cresset.passes.remove_views(graph))
+    function = cresset.function_from_graph("copies", graph)
+    expected, found = (Outcome(f, (torch.arange(4.0).view(2, 2),)) for f in (plain, function))
+    assert found.error is None and all_agree(expected, found)
 
 
 # ---- Backends

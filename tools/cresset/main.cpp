@@ -249,8 +249,8 @@ SECTIONS, any of
   code        functions as the archive has them     ir          their graphs
   inlined     their graphs, calls inlined           bytecode    the instructions that run
 Without any: overview and modules; of one --function, source and ir. With --static and arguments, as `cresset run` has
-them: how each operator runs in a static module, and which result lies where in its memory, and for how long. Nothing of the archive runs, unless it is --trusted
-and its objects restore themselves.
+them: how each operator runs in a static module, and which result lies where in its memory, and for how long.
+Nothing of the archive runs, unless it is --trusted and its objects restore themselves.
 Examples:
   cresset show model.pt                             what it is
   cresset show model.pt parameters files            what is large in it

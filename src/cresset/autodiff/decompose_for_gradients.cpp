@@ -1,12 +1,12 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/gradients.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/regions.h"
+#include "cresset/ir/insert_graph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/without_autocast.h"
 #include "cresset/passes/pipelines.h"
@@ -60,17 +60,12 @@ class Decomposer {
     if (!op || !isOfRealNumbers(*node) || (autocast && !isIndifferentToAutocast(*op))) return false;
     const auto form = decompositionOf(*op, *node, for_kernels_);
     if (!form) return false;
-    std::unordered_map<const Value*, Value*> copies;
-    for (size_t i = 0; i < node->inputs().size(); ++i) copies[form->inputs()[i]] = node->input(i);
-    for (Node* inner : form->nodes()) {
-      Node* copy = node->graph().createClone(inner, [&](Value* value) { return copies.at(value); });
-      copy->insertBefore(node);
-      copyLocationThroughout(copy, node);
-      // What an operator that is cast for calls is not cast for again.
-      if (autocast || isWithoutAutocast(*node)) markThroughout(copy);
-      for (size_t i = 0; i < inner->outputs().size(); ++i) copies[inner->output(i)] = copy->output(i);
-    }
-    for (size_t i = 0; i < outputs.size(); ++i) outputs[i]->replaceAllUsesWith(copies.at(form->outputs()[i]));
+    // What an operator that is cast for calls is not cast for again.
+    const bool is_cast = autocast || isWithoutAutocast(*node);
+    const std::vector<Value*> results = insertGraph(*form, node->inputs().vec(), node, [&](Node* copy) {
+      if (is_cast) markThroughout(copy);
+    });
+    for (size_t i = 0; i < outputs.size(); ++i) outputs[i]->replaceAllUsesWith(results[i]);
     node->destroy();
     return true;
   }

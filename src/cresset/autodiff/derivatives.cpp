@@ -550,13 +550,6 @@ bool mayBeKept(Node* node, size_t operand) {
   return false;
 }
 
-void copyLocationThroughout(Node* copy, const Node* original) {
-  copy->copyLocation(original);
-  for (Block* block : copy->blocks()) {
-    for (Node* inner : block->nodes()) copyLocationThroughout(inner, original);
-  }
-}
-
 std::vector<std::string> derivativesThatDoNotCompile() {
   std::vector<std::string> errors;
   for (const auto& [name, rules] : RuleBook::get().rules()) {

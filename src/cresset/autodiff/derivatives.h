@@ -50,9 +50,6 @@ bool ruleKeeps(const Graph& rule, size_t operand);
 /// tensor was written to meanwhile.
 bool mayBeKept(Node* node, size_t operand);
 
-/// Errors in `copy`, a node of a rule that stands for `original`, point to it; those in its blocks, too.
-void copyLocationThroughout(Node* copy, const Node* original);
-
 /// What is wrong with the table: a message per rule that names no operator or does not compile.
 std::vector<std::string> derivativesThatDoNotCompile();
 

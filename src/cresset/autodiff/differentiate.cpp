@@ -11,6 +11,7 @@
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/specialized_rules.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/insert_graph.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"

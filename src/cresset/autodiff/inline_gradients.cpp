@@ -16,6 +16,7 @@
 #include "cresset/autodiff/gradient_flow.h"
 #include "cresset/autodiff/gradient_ways.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/insert_graph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/inline_subgraphs.h"
 #include "cresset/passes/pipelines.h"

@@ -124,15 +124,7 @@ class LayoutBuilder {
   bool copiesNothing(const Node& node) const {
     const Operator* op = operatorOf(node);
     if (!op || !op->keepsContiguous() || !stridedViewOf(*op)) return false;
-    const Value* self = node.input(size_t(0));
-    const auto sizes = facts_->sizesOf(self), strides = facts_->stridesOf(self);
-    if (sizes.empty() || sizes.size() != strides.size()) return false;
-    Size expected = Size::constant(1);
-    for (size_t i = sizes.size(); i-- > 0;) {
-      if (!(strides[i] == expected)) return false;
-      expected = expected * sizes[i];
-    }
-    return true;
+    return facts_->of(node.input(size_t(0))).contiguity == Contiguity::Contiguous;
   }
 
   std::optional<MemoryLayout::Slot> slotFor(Node* node, Value* output) {

@@ -9,6 +9,8 @@
 #include <ATen/ops/masked_fill_cpu_dispatch.h>
 
 #include "cresset/executor/out_kernel_functions.h"
+#include "cresset/ops/new_tensor.h"
+#include "cresset/ops/view_sizes.h"
 
 namespace cresset::out {
 
@@ -23,10 +25,8 @@ void resize(const at::Tensor& result, c10::IntArrayRef sizes, at::OptionalIntArr
 bool resizeLike(const OutArguments& arguments, const at::Tensor& self, const c10::IValue& format) {
   const bool keeps = format.isNone() || format.toInt() == static_cast<int64_t>(at::MemoryFormat::Preserve);
   at::Tensor& result = arguments.output(0);
-  if (keeps && self.is_non_overlapping_and_dense()) {
-    resize(result, self.sizes(), self.strides());
-  } else if (keeps) {
-    resize(result, self.sizes(), at::infer_dense_strides(self.sizes(), self.strides()));
+  if (keeps) {
+    resize(result, self.sizes(), preservedStrides(self));
   } else if (format.toInt() == static_cast<int64_t>(at::MemoryFormat::Contiguous)) {
     resize(result, self.sizes());
   } else if (format.toInt() == static_cast<int64_t>(at::MemoryFormat::ChannelsLast) && self.dim() == 4) {
@@ -144,10 +144,7 @@ bool flatten(const OutArguments& arguments) {
   if (first < 0) first += rank;
   if (last < 0) last += rank;
   if (first < 0 || last >= rank || first >= last) return false;
-  c10::DimVector sizes(self.sizes().begin(), self.sizes().begin() + first + 1);
-  for (int64_t i = first + 1; i <= last; ++i) sizes.back() *= self.size(i);
-  sizes.append(self.sizes().begin() + last + 1, self.sizes().end());
-  return reshapeTo(arguments, sizes);
+  return reshapeTo(arguments, flattenedSizes(self.sizes(), first, last));
 }
 
 bool to_dtype(const OutArguments& arguments) {

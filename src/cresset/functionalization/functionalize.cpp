@@ -10,6 +10,7 @@
 #include "cresset/functionalization/places.h"
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/functionalization/writes.h"
+#include "cresset/ir/insert_graph.h"
 #include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -189,7 +190,7 @@ class Functionalizer {
       const InsertPointGuard guard(graph_, at);
       arguments.push_back(graph_.insertConstant(c10::IValue(index)));
     }
-    return insertRule(inverse, arguments, at)[0];
+    return insertGraph(inverse, arguments, at)[0];
   }
 
   void visitBlocks(Node* node) {

@@ -19,31 +19,25 @@
 
 namespace cresset {
 
-/// A write that functionalization leaves.
-struct MutationLeft {
-  const Node* node;    // the operator that writes
-  std::string reason;  // why; ends the sentence "… stays, since"
+/// A write or a view that stays.
+struct NodeLeft {
+  const Node* node;
+  std::string reason;  // ends the sentence "… stays, since"
 };
 
 struct Functionalized {
   bool changed = false;
-  std::vector<MutationLeft> left;  // in the order of the graph
+  std::vector<NodeLeft> left;  // in the order of the graph
 };
 
 /// Rewrites the graph. `inputs_are_distinct`: the caller promises that tensors which come in as different inputs share
 /// no memory with each other. Time is in proportion to the nodes and to the views of views that are written to.
 Functionalized functionalize(Graph& graph, bool inputs_are_distinct);
 
-/// A view that stays.
-struct ViewLeft {
-  const Node* node;
-  std::string reason;  // ends the sentence "… stays, since"
-};
-
 /// Replaces views, and operators that may return a view, by operators that return the same in new memory: for after
 /// functionalize(). Results are no views of arguments or of each other then. What a program that still writes could
 /// tell apart stays. Time is in proportion to the nodes and to views times writes.
-std::vector<ViewLeft> removeViews(Graph& graph);
+std::vector<NodeLeft> removeViews(Graph& graph);
 
 /// Removes what functionalization has left of views that nothing reads, and of the choices in their inverses.
 void tidyFunctional(Graph& graph);

@@ -6,7 +6,6 @@
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/lift_fresh_ops.h>
-#include <ATen/ops/new_empty_strided_ops.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/autograd/function.h>
@@ -473,8 +472,11 @@ at::Tensor Level::leaveBase(const at::Tensor& wrapper) {
   }
   const PartPtr& part = wrapperOf(wrapper)->part();
   Memory& memory = *part->memory;
-  if (state_->copies_views) {
-    left = part->parent ? copyOf(*part) : detachedOrCopied(memory.value, *state_);
+  const bool is_copy = state_->copies_views && part->parent;
+  if (is_copy) {
+    left = copyOf(*part);
+  } else if (state_->copies_views) {
+    left = detachedOrCopied(memory.value, *state_);
   } else if (part->parent || memory.foreign || memory.left) {
     left = detached(current(part));
   } else {
@@ -482,7 +484,7 @@ at::Tensor Level::leaveBase(const at::Tensor& wrapper) {
     left = memory.value;
     memory.value = detached(left);
   }
-  if (!left.is_inference() && !wrapper.is_inference())
+  if (!is_copy && !left.is_inference() && !wrapper.is_inference())
     left.unsafeGetTensorImpl()->set_version_counter(wrapper.unsafeGetTensorImpl()->version_counter());
   if (wrapper.requires_grad()) linkTape(wrapper, left, false);
   return left;
@@ -494,19 +496,19 @@ at::Tensor Level::copyOf(const Part& whole) const {
   const Part* part = &whole;
   for (; part->parent; part = part->parent.get()) chain.push_back(part);
   at::Tensor value = part->memory->value;
-  for (const Entry* entry : in_order_)
-    if (!part->memory->flat && &wrapperOf(entry->wrapper)->memory() == part->memory.get()) value = entry->tensor;
+  if (const Entry* owner = part->memory->flat ? nullptr : ownerOf(*part->memory)) value = owner->tensor;
   const Emission emission(*state_);
-  if (chain.empty()) return at::_ops::clone::call(value, std::nullopt);
   for (size_t i = chain.size(); i-- > 0;) value = applyView(*chain[i], value, /*copies=*/true);
   return value;
 }
 
-/// Of a view, which becomes a tensor of its own.
-at::Tensor Level::leaveCopy(const at::Tensor& wrapper) const {
-  const at::Tensor value = copyOf(*wrapperOf(wrapper)->part());
-  if (wrapper.requires_grad()) linkTape(wrapper, value, false);
-  return value;
+/// The tensor from outside that the memory stands for; null if it is none's.
+Level::Entry* Level::ownerOf(const Memory& memory) const {
+  if (!memory.foreign) return nullptr;
+  const auto found = std::find_if(in_order_.begin(), in_order_.end(), [&](const Entry* entry) {
+    return &wrapperOf(entry->wrapper)->memory() == &memory;
+  });
+  return found == in_order_.end() ? nullptr : *found;
 }
 
 at::Tensor Level::leaveFunctorch(const at::Tensor& tensor) const {
@@ -531,10 +533,8 @@ at::Tensor Level::leave(const at::Tensor& tensor) {
   if (!wrapper || wrapper->memory().level != state_) return tensor;
   if (const auto known = results_.find(tensor.unsafeGetTensorImpl()); known != results_.end()) return known->second;
   at::Tensor value;
-  if (!tensor.is_view()) {
+  if (!tensor.is_view() || state_->copies_views) {
     value = leaveBase(tensor);
-  } else if (state_->copies_views) {
-    value = leaveCopy(tensor);
   } else {
     // A view is made again of its base, so that autograd knows it as one.
     const at::Tensor whole(tensor._base());
@@ -578,9 +578,7 @@ at::Tensor Level::sync(const at::Tensor& tensor, bool shares) {
             "Within cresset.functionalize, the memory of a tensor can't be given away that another tensor from outside "
             "shares");
       }
-      Entry* owner = nullptr;
-      for (Entry* entry : in_order_)
-        if (&wrapperOf(entry->wrapper)->memory() == &memory) owner = entry;
+      Entry* owner = ownerOf(memory);
       copyBack(*owner);
       memory.value = detachedHidden(owner->tensor, *state_);
     }
@@ -599,8 +597,8 @@ at::Tensor Level::wrapperOfProgram(const at::Tensor& tensor, const char* functio
   throw UserError(
       std::string("cresset.functional.") + function +
       " takes a tensor of the functionalized program that runs: none that is sparse, quantized or nested, or belongs "
-      "to "
-      "a transform of torch.func within");
+      "to a "
+      "transform of torch.func within");
 }
 
 at::Tensor Level::wrap(const at::Tensor& tensor) {
@@ -628,9 +626,7 @@ void Level::replace(const at::Tensor& tensor, const at::Tensor& value) {
   }
   const PartPtr& part = wrapperOf(wrapper)->part();
   const Emission emission(*state_);
-  const at::Tensor empty = at::_ops::new_empty_strided::call(
-      value, wrapper.sym_sizes(), current(part).sym_strides(), std::nullopt, std::nullopt, std::nullopt, std::nullopt);
-  part->pending = at::_ops::copy::call(empty, value, false);
+  part->pending = copyWithStrides(value, current(part).sym_strides());
 }
 
 void Level::commitUpdate(const at::Tensor& tensor) {

@@ -82,7 +82,7 @@ class Level final : public OperatorClient {
       const c10::OperatorHandle& op, std::span<const c10::IValue> given, std::span<const c10::IValue> wrapped);
   void copyBack(Entry& entry);
   at::Tensor leaveBase(const at::Tensor& wrapper);
-  at::Tensor leaveCopy(const at::Tensor& wrapper) const;
+  Entry* ownerOf(const Memory& memory) const;
   at::Tensor copyOf(const Part& whole) const;
   at::Tensor wrapperOfProgram(const at::Tensor& tensor, const char* function);
   at::Tensor leaveFunctorch(const at::Tensor& tensor) const;

@@ -5,10 +5,11 @@
 
 #include "cresset/analysis/alias.h"
 #include "cresset/functionalization/functionalize.h"
+#include "cresset/functionalization/places.h"
 #include "cresset/functionalization/view_rows.h"
+#include "cresset/ir/insert_graph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_forms.h"
-#include "cresset/ops/operator_rows.h"
 
 namespace cresset {
 
@@ -78,13 +79,13 @@ class ViewRemoval {
  public:
   explicit ViewRemoval(Graph& graph) : graph_(graph) {}
 
-  std::vector<ViewLeft> run() {
+  std::vector<NodeLeft> run() {
     std::vector<Node*> views;
-    std::vector<ViewLeft> left;
+    std::vector<NodeLeft> left;
     {
       AliasDb aliases(graph_);
       collect(graph_.block(), views, writes_, aliases);
-      const auto other = std::ranges::find_if(writes_, [&](const Node* write) { return !isClosingCopy(*write); });
+      const auto other = std::ranges::find_if(writes_, [&](const Node* write) { return !writesArgument(*write); });
       const bool maybe =
           std::ranges::any_of(views, [](const Node* view) { return isMaybeView(*knownOperator(*view)); });
       if (other != writes_.end() && maybe) other_write_ = (*other)->kind().toQualString();
@@ -102,10 +103,9 @@ class ViewRemoval {
   }
 
  private:
-  /// Whether the node gives an argument of the graph its new elements.
-  bool isClosingCopy(const Node& node) const {
-    const Operator* op = knownOperator(node);
-    return op && op->isMutable() && node.owningBlock() == graph_.block() &&
+  /// Whether the node writes to an argument of the graph, in each run, and to nothing else.
+  bool writesArgument(const Node& node) const {
+    return inPlaceOperatorOf(node) && node.owningBlock() == graph_.block() &&
            node.input(0)->node() == graph_.block()->paramNode();
   }
 
@@ -161,7 +161,7 @@ class ViewRemoval {
     const std::vector<Value*> inputs = view->inputs().vec();
     std::vector<Value*> results;
     if (const Graph* rule = copyRuleOf(op)) {
-      results = insertRule(*rule, inputs, at);
+      results = insertGraph(*rule, inputs, at);
     } else {
       const Operator& form = *copyForm(op.schema());
       Node* node = graph_.create(form.kind(), inputs);
@@ -185,7 +185,7 @@ class ViewRemoval {
 
 }  // namespace
 
-std::vector<ViewLeft> removeViews(Graph& graph) {
+std::vector<NodeLeft> removeViews(Graph& graph) {
   return ViewRemoval(graph).run();
 }
 

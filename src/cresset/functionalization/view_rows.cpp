@@ -215,13 +215,6 @@ class ViewBook {
   Compiled compiled_inverses_, compiled_copies_;
 };
 
-void copyLocations(Node* copy, const Node* original) {
-  copy->copyLocation(original);
-  for (Block* block : copy->blocks()) {
-    for (Node* inner : block->nodes()) copyLocations(inner, original);
-  }
-}
-
 }  // namespace
 
 bool isReversibleView(const Operator& op) {
@@ -257,22 +250,6 @@ bool mayReturnView(const Operator& op) {
 
 const Graph* copyRuleOf(const Operator& view) {
   return ViewBook::get().copy(view).empty() ? nullptr : &ViewBook::get().compiledCopy(view);
-}
-
-std::vector<Value*> insertRule(const Graph& rule, std::span<Value* const> arguments, Node* at) {
-  Graph& graph = at->graph();
-  const InsertPointGuard guard(graph, at);
-  graph.setLocation(at->sourceRange(), at->inlinedCall());
-  std::unordered_map<const Value*, Value*> copies;
-  for (size_t i = 0; i < arguments.size(); ++i) copies[rule.inputs()[i]] = arguments[i];
-  for (const Node* node : rule.nodes()) {
-    Node* copy = graph.insertNode(graph.createClone(node, [&](Value* value) { return copies.at(value); }));
-    copyLocations(copy, at);
-    for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
-  }
-  std::vector<Value*> results;
-  for (const Value* output : rule.outputs()) results.push_back(copies.at(output));
-  return results;
 }
 
 std::vector<std::string> viewErrors() {

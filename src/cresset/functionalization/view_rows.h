@@ -10,7 +10,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,9 +38,6 @@ bool mayReturnView(const Operator& op);
 /// A graph from the arguments of such an operator to its results in new memory; null if it has no row for that. Lives
 /// as long as the process.
 const Graph* copyRuleOf(const Operator& view);
-
-/// The nodes of a rule, before `at`, which they have the place in the source of. Returns the rule's results.
-std::vector<Value*> insertRule(const Graph& rule, std::span<Value* const> arguments, Node* at);
 
 /// What is wrong with the columns: a message per rule that does not compile, and per operator of PyTorch's own whose
 /// schema says that it may return memory of its first argument and that has neither rule nor reason.

@@ -113,11 +113,7 @@ at::Tensor standIn(const at::Tensor& like) {
   // No view reaches beyond it.
   result.unsafeGetTensorImpl()->unsafe_storage().set_nbytes(size_t(1) << 62);
   c10::TensorImpl& impl = *result.unsafeGetTensorImpl();
-  if (like.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
-    impl.set_sizes_and_strides(like.sym_sizes(), like.sym_strides(), like.sym_storage_offset());
-  } else {
-    impl.set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
-  }
+  impl.set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
   impl._set_conj(like.is_conj());
   impl._set_neg(like.is_neg());
   return result;

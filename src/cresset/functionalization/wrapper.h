@@ -150,6 +150,12 @@ void callView(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack, bo
 /// memory, laid out in the order of the views' strides.
 std::vector<at::Tensor> viewsOf(
     const c10::OperatorHandle& op, const std::vector<c10::IValue>& arguments, const at::Tensor& parent, bool copies);
+/// Tensors without memory that have sizes, strides and offsets as the views of such a parent have them. Nothing if a
+/// view of a user's library has no kernel for tensors without memory.
+std::optional<std::vector<at::Tensor>> shapesOfViews(
+    const c10::OperatorHandle& op, const std::vector<c10::IValue>& arguments, const at::Tensor& parent);
+/// The same elements in new memory, with these strides.
+at::Tensor copyWithStrides(const at::Tensor& value, c10::SymIntArrayRef strides);
 /// A tensor without memory that has sizes, strides, offset and dtype in common with `like`.
 at::Tensor standIn(const at::Tensor& like);
 /// While it lives, operators are called with stand-ins only, and neither clients nor modes see them.

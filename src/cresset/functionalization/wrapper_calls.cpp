@@ -6,7 +6,6 @@
 #include <ATen/ops/_to_copy_ops.h>
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
-#include <ATen/ops/new_empty_strided_ops.h>
 #include <ATen/ops/resize_ops.h>
 #include <c10/core/ScalarType.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -205,22 +204,20 @@ class CallWithWrappers {
   /// Whether the layout of a result may come from that of a copy.
   bool isRelaid(const at::Tensor& result) const {
     if (!copiesViews(*level_)) return false;
-    const Operator* known = OperatorTable::get().find(toString(op_.operator_name()));
-    if (known && known->makesContiguous()) return false;
-    const auto strides = schema_.argumentIndexWithName("stride");
-    if (strides && arguments_[static_cast<size_t>(*strides)].isIntList() &&
-        result.strides() == c10::IntArrayRef(arguments_[static_cast<size_t>(*strides)].toIntVector()))
-      return false;
+    bool may_be = false;
     for (const IValue& argument : arguments_) {
       for (const at::Tensor& tensor : tensorsIn(argument)) {
         const Wrapper* wrapper = own(tensor);
-        if (!wrapper) continue;
-        bool repeats = false;
-        for (int64_t d = 0; d < tensor.dim(); ++d) repeats |= tensor.size(d) > 1 && tensor.stride(d) == 0;
-        if (repeats || wrapper->memory().relaid) return true;
+        may_be |= wrapper && wrapper->memory().relaid;
+        for (int64_t d = 0; wrapper && d < tensor.dim(); ++d) may_be |= tensor.size(d) > 1 && tensor.stride(d) == 0;
       }
     }
-    return false;
+    if (!may_be) return false;
+    const Operator* known = OperatorTable::get().find(toString(op_.operator_name()));
+    if (known && known->makesContiguous()) return false;
+    const auto strides = schema_.argumentIndexWithName("stride");
+    return !strides || !arguments_[static_cast<size_t>(*strides)].isIntList() ||
+           result.strides() != c10::IntArrayRef(arguments_[static_cast<size_t>(*strides)].toIntVector());
   }
 
   std::vector<IValue> wrapResults(std::vector<IValue> results, const std::vector<IValue>& values) const {
@@ -366,7 +363,7 @@ class Call : CallWithWrappers {
       part->value = applyView(*part, parent, copies());
       part->generation = memory.generation;
       if (copies()) {
-        value = shapesOf(op, part->arguments, wrapper, {part->value}).at(0);
+        value = shapesOf(op, part->arguments, {part->value}).at(0);
         offset = value.sym_storage_offset();
       } else {
         value = part->value;
@@ -379,18 +376,10 @@ class Call : CallWithWrappers {
   bool copies() const { return copiesViews(*level_); }
 
   /// Tensors with the sizes, strides and offsets that the views have in eager PyTorch, which copies don't have.
-  static std::vector<at::Tensor> shapesOf(
-      const c10::OperatorHandle& op, std::vector<IValue> arguments, const Wrapper& wrapper,
-      const std::vector<at::Tensor>& values) {
-    const StandInScope scope;
-    arguments[0] = standIn(at::Tensor(
-        c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(const_cast<Wrapper*>(&wrapper))));
-    try {
-      op.callBoxed(&arguments);
-    } catch (const c10::NotImplementedError&) {
-      return values;  // a view from a user's library, without a kernel for tensors that have no memory
-    }
-    return arguments.at(0).isTensor() ? std::vector{arguments[0].toTensor()} : arguments[0].toTensorVector();
+  std::vector<at::Tensor> shapesOf(
+      const c10::OperatorHandle& op, const std::vector<IValue>& arguments,
+      const std::vector<at::Tensor>& values) const {
+    return shapesOfViews(op, arguments, arguments_[0].toTensor()).value_or(values);
   }
 
   /// A wrapper of the part, which has the value, with the shape that makePart has returned.
@@ -437,7 +426,7 @@ class Call : CallWithWrappers {
       siblings->values = viewsOf(op_, kept, parent, copies());
     }
     siblings->generation = wrapper.memory().generation;
-    const std::vector<at::Tensor> shapes = copies() ? shapesOf(op_, kept, wrapper, siblings->values) : siblings->values;
+    const std::vector<at::Tensor> shapes = copies() ? shapesOf(op_, kept, siblings->values) : siblings->values;
     c10::List<at::Tensor> views;
     for (size_t i = 0; i < siblings->values.size(); ++i) {
       auto part = std::make_shared<Part>(wrapper.part()->memory);
@@ -581,12 +570,8 @@ class Call : CallWithWrappers {
         const at::Tensor& target = targets[at++];
         if (!own(target)) return false;
         const Emission emission(*level_);
-        tensor = at::_ops::copy::call(
-            // A copy of a view has not the strides that the operator goes by.
-            at::_ops::new_empty_strided::call(
-                tensor, tensor.sym_sizes(), (copiesViews(*level_) ? target : tensor).sym_strides(), std::nullopt,
-                std::nullopt, std::nullopt, std::nullopt),
-            tensor, false);
+        // A copy of a view has not the strides that the operator goes by.
+        tensor = copyWithStrides(tensor, (copiesViews(*level_) ? target : tensor).sym_strides());
         copies.emplace_back(target, tensor);
         return true;
       });

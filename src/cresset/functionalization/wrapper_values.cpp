@@ -1,5 +1,4 @@
 // The values of wrappers: reading a part, and what a write to one makes of the whole memory.
-#include <ATen/ExpandUtils.h>
 #include <ATen/core/jit_type.h>
 #include <ATen/ops/_conj_ops.h>
 #include <ATen/ops/_neg_view_ops.h>
@@ -20,6 +19,7 @@
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/functionalization/wrapper.h"
 #include "cresset/interpreter/interpreter.h"
+#include "cresset/ops/new_tensor.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_forms.h"
 #include "cresset/support/error.h"
@@ -28,47 +28,54 @@ namespace cresset::live {
 
 namespace {
 
-/// Code for views, compiled once per operator.
-class ViewCode {
+/// What is found once per operator.
+template <class T>
+class PerOperator {
  public:
-  using Make = std::shared_ptr<const Code> (*)(const Operator&);
-  explicit ViewCode(Make make) : make_(make) {}
+  using Make = T (*)(const Operator&);
+  explicit PerOperator(Make make) : make_(make) {}
 
-  /// Null if the operator has none.
-  const Code* of(const c10::OperatorHandle& op) {
+  /// Empty if the table does not know the operator.
+  const T& of(const c10::OperatorHandle& op) {
     const std::lock_guard lock(mutex_);
     const auto [place, is_new] = known_.try_emplace(op.operator_name());
     const Operator* row = is_new ? OperatorTable::get().find(toString(op.operator_name())) : nullptr;
     if (row) place->second = make_(*row);
-    return place->second.get();
+    return place->second;
   }
 
  private:
   const Make make_;
   std::mutex mutex_;
-  std::unordered_map<c10::OperatorName, std::shared_ptr<const Code>> known_;
+  std::unordered_map<c10::OperatorName, T> known_;
 };
+using CodePtr = std::shared_ptr<const Code>;
 
 /// The inverse of a view; `copies`: of which nothing is a view.
 const Code* inverseCode(const c10::OperatorHandle& op, bool copies) {
-  static auto* inverses = new ViewCode([](const Operator& row) -> std::shared_ptr<const Code> {
+  static auto* inverses = new PerOperator<CodePtr>([](const Operator& row) -> CodePtr {
     return isReversibleView(row) ? emitCode(inverseOf(row).copy(), row.fullName()) : nullptr;
   });
-  static auto* pure = new ViewCode([](const Operator& row) -> std::shared_ptr<const Code> {
+  static auto* pure = new PerOperator<CodePtr>([](const Operator& row) -> CodePtr {
     if (!isReversibleView(row)) return nullptr;
     auto graph = inverseOf(row).copy();
     const bool whole = removeViews(*graph).empty();
     CRESSET_CHECK(whole, "inverses of views are made of views that can be copies: " + row.fullName());
     return emitCode(std::move(graph), row.fullName());
   });
-  return (copies ? pure : inverses)->of(op);
+  return (copies ? pure : inverses)->of(op).get();
 }
 
-/// The copy of a view, of one that has a row for that.
-const Code* copyCode(const c10::OperatorHandle& op) {
-  static auto* copies = new ViewCode([](const Operator& row) -> std::shared_ptr<const Code> {
-    const Graph* rule = copyRuleOf(row);
-    return rule ? emitCode(rule->copy(), row.fullName()) : nullptr;
+/// What returns the same as a view in new memory: by a rule, or an operator; neither if there is nothing.
+struct CopyOfView {
+  CodePtr rule;
+  const Operator* op = nullptr;
+};
+
+const CopyOfView& copyOf(const c10::OperatorHandle& op) {
+  static auto* copies = new PerOperator<CopyOfView>([](const Operator& row) -> CopyOfView {
+    if (const Graph* rule = copyRuleOf(row)) return {emitCode(rule->copy(), row.fullName())};
+    return {nullptr, copyForm(row.schema())};
   });
   return copies->of(op);
 }
@@ -124,12 +131,9 @@ at::Tensor fitted(at::Tensor value, const at::Tensor& before, bool copies) {
     CRESSET_CHECK(haveSameBits(value, before), "a new value has the conj and neg bits of the old");
   }
   if (haveSameLayout(value, before)) return value;
-  if (haveSameSteps(value, before) && copies) return value;
-  if (haveSameSteps(value, before))
-    return at::_ops::as_strided::call(value, before.sym_sizes(), before.sym_strides(), std::nullopt);
-  const at::Tensor empty = at::_ops::new_empty_strided::call(
-      before, before.sym_sizes(), before.sym_strides(), value.scalar_type(), std::nullopt, std::nullopt, std::nullopt);
-  return at::_ops::copy::call(empty, value, false);
+  if (!haveSameSteps(value, before)) return copyWithStrides(value, before.sym_strides());
+  if (copies) return value;
+  return at::_ops::as_strided::call(value, before.sym_sizes(), before.sym_strides(), std::nullopt);
 }
 
 void requireInjective(const at::Tensor& tensor) {
@@ -181,26 +185,32 @@ void writeThrough(Memory& memory) {
 
 }  // namespace
 
+at::Tensor copyWithStrides(const at::Tensor& value, c10::SymIntArrayRef strides) {
+  const at::Tensor empty = at::_ops::new_empty_strided::call(
+      value, value.sym_sizes(), strides, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  return at::_ops::copy::call(empty, value, false);
+}
+
 bool copiesViews(const LevelState& level) {
   return level.open && level.copies_views;
 }
 
 void callView(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack, bool copies) {
   if (!copies) return op.callBoxed(&stack);
-  if (const Code* code = copyCode(op)) {
+  const CopyOfView& copy = copyOf(op);
+  if (copy.rule) {
     Stack arguments(stack.end() - static_cast<ptrdiff_t>(op.schema().arguments().size()), stack.end());
     stack.erase(stack.end() - static_cast<ptrdiff_t>(arguments.size()), stack.end());
-    runCode(*code, arguments);
+    runCode(*copy.rule, arguments);
     stack.insert(stack.end(), arguments.begin(), arguments.end());
     return;
   }
-  const Operator* copy = copyForm(op.schema());
-  if (!copy || !copy->handle()) {
+  if (!copy.op || !copy.op->handle()) {
     throw UserError(
         "Within cresset.functionalize, '" + op.schema().name() +
         "' can't be called where views are removed: there is no operator that returns the same in new memory");
   }
-  copy->handle()->callBoxed(&stack);
+  copy.op->handle()->callBoxed(&stack);
 }
 
 namespace {
@@ -208,17 +218,11 @@ namespace {
 /// A copy of a view with the strides that eager PyTorch's operators give what they compute of the view: so that all
 /// that is computed is laid out as in eager PyTorch, which decides what `contiguous` and `reshape` copy.
 at::Tensor laidOutAs(const at::Tensor& copy, const at::Tensor& view) {
-  const std::vector<int64_t> strides = view.is_non_overlapping_and_dense()
-                                           ? view.strides().vec()
-                                           : at::infer_dense_strides(view.sizes(), view.strides());
+  const std::vector<int64_t> strides = preservedStrides(view);
   bool same = true;
   for (size_t d = 0; d < strides.size() && copy.numel() > 0; ++d)
     same &= copy.sizes()[d] == 1 || copy.strides()[d] == strides[d];
-  if (same) return copy;
-  const at::Tensor empty = at::_ops::new_empty_strided::call(
-      copy, copy.sym_sizes(), c10::fromIntArrayRefSlow(strides), std::nullopt, std::nullopt, std::nullopt,
-      std::nullopt);
-  return at::_ops::copy::call(empty, copy, false);
+  return same ? copy : copyWithStrides(copy, c10::fromIntArrayRefSlow(strides));
 }
 
 at::Tensor strided(const Part& part, const at::Tensor& parent, bool copies) {
@@ -237,15 +241,19 @@ std::vector<at::Tensor> viewsOf(
   callView(op, stack, copies);
   std::vector<at::Tensor> views = stack.at(0).isTensor() ? std::vector{stack[0].toTensor()} : stack[0].toTensorVector();
   if (!copies) return views;
-  std::vector<at::Tensor> shapes;
+  if (const auto shapes = shapesOfViews(op, arguments, parent))
+    for (size_t i = 0; i < views.size(); ++i) views[i] = laidOutAs(views[i], shapes->at(i));
+  return views;
+}
+
+std::optional<std::vector<at::Tensor>> shapesOfViews(
+    const c10::OperatorHandle& op, const std::vector<c10::IValue>& arguments, const at::Tensor& parent) {
   try {
     const StandInScope scope;
-    shapes = viewsOf(op, arguments, standIn(parent), /*copies=*/false);
+    return viewsOf(op, arguments, standIn(parent), /*copies=*/false);
   } catch (const c10::NotImplementedError&) {
-    return views;  // a view of a user's library, without a kernel for tensors that have no memory
+    return std::nullopt;
   }
-  for (size_t i = 0; i < views.size(); ++i) views[i] = laidOutAs(views[i], shapes.at(i));
-  return views;
 }
 
 at::Tensor applyView(const Part& part, const at::Tensor& parent, bool copies) {

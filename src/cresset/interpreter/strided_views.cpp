@@ -11,6 +11,7 @@
 
 #include "cresset/interpreter/plain_tensor.h"
 #include "cresset/ops/operator_rows.h"
+#include "cresset/ops/view_sizes.h"
 
 namespace cresset {
 
@@ -219,10 +220,7 @@ bool flatten(const at::Tensor& self, Arguments arguments, c10::IValue& result) {
     result = self;
     return true;
   }
-  c10::DimVector sizes(layout.sizes.begin(), layout.sizes.begin() + first + 1);
-  for (int64_t i = first + 1; i <= last; ++i) sizes.back() *= layout.sizes[static_cast<size_t>(i)];
-  sizes.append(layout.sizes.begin() + last + 1, layout.sizes.end());
-  return reshaped(self, std::move(sizes), result);
+  return reshaped(self, flattenedSizes(layout.sizes, first, last), result);
 }
 
 bool expanded(const at::Tensor& self, const c10::DimVector& sizes, c10::IValue& result) {

@@ -1,5 +1,6 @@
 #include "cresset/ops/new_tensor.h"
 
+#include <ATen/ExpandUtils.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
@@ -41,6 +42,11 @@ at::Tensor newTensor(c10::IntArrayRef sizes, c10::IntArrayRef strides, at::Scala
       std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(dtype));
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
   return tensor;
+}
+
+std::vector<int64_t> preservedStrides(const at::Tensor& like) {
+  return like.is_non_overlapping_and_dense() ? like.strides().vec()
+                                             : at::infer_dense_strides(like.sizes(), like.strides());
 }
 
 void makeRoom(const at::Tensor& tensor, size_t bytes) {

@@ -7,6 +7,7 @@
 #include "cresset/ops/packed_convolution.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
+#include "cresset/ops/view_sizes.h"
 
 namespace cresset {
 
@@ -59,14 +60,12 @@ std::vector<int64_t> movedDims(
   return order;
 }
 
-std::vector<int64_t> flattenedSizes(const Tensor& self, int64_t start_dim, int64_t end_dim) {
-  std::vector<int64_t> sizes = self.sizes().vec();
-  if (sizes.empty()) return {1};
+std::vector<int64_t> sizesOfFlatten(const Tensor& self, int64_t start_dim, int64_t end_dim) {
+  if (self.dim() == 0) return {1};
   const int64_t start = c10::maybe_wrap_dim(start_dim, self.dim()), end = c10::maybe_wrap_dim(end_dim, self.dim());
   if (start > end) fail("flatten() has invalid args: start_dim cannot come after end_dim");
-  for (int64_t d = start + 1; d <= end; ++d) sizes[static_cast<size_t>(start)] *= sizes[static_cast<size_t>(d)];
-  sizes.erase(sizes.begin() + start + 1, sizes.begin() + end + 1);
-  return sizes;
+  const c10::DimVector sizes = flattenedSizes(self.sizes(), start, end);
+  return {sizes.begin(), sizes.end()};
 }
 
 std::vector<int64_t> unflattenedSizes(const Tensor& self, int64_t dim, std::vector<int64_t> parts) {
@@ -102,7 +101,7 @@ constexpr Row kLayoutRows[] = {
      })},
     {"cresset::flattened_sizes(Tensor self, int start_dim, int end_dim) -> int[]",
      kernel([](const Tensor& self, int64_t start_dim, int64_t end_dim) {
-       return flattenedSizes(self, start_dim, end_dim);
+       return sizesOfFlatten(self, start_dim, end_dim);
      })},
     {"cresset::unflattened_sizes(Tensor self, int dim, int[] sizes) -> int[]",
      kernel([](const Tensor& self, int64_t dim, const std::vector<int64_t>& sizes) {

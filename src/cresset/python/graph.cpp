@@ -440,6 +440,16 @@ py::dict optionsToPython(const PassOptions& options) {
   return result;
 }
 
+/// Nodes that stay: operator, place in the source, reason.
+py::list describe(const std::vector<NodeLeft>& left) {
+  py::list all;
+  for (const NodeLeft& each : left) {
+    all.append(py::make_tuple(
+        std::string(each.node->kind().toQualString()), each.node->sourceRange().position(), each.reason));
+  }
+  return all;
+}
+
 void bindPasses(py::module_& module) {
   py::dict passes;
   for (const PassInfo& pass : allPasses()) {
@@ -495,29 +505,18 @@ void bindPasses(py::module_& module) {
         return py::make_tuple(graphToPython(computation.graph), computation.symbols);
       },
       py::arg("graph"));
-  // The writes that stay: operator, place in the source, reason.
   module.def(
       "_functionalize",
       [](const GraphHandle& graph, bool distinct_inputs) {
         verifyEdited(*graph.graph);
-        py::list left;
-        for (const MutationLeft& write : functionalize(*graph.graph, distinct_inputs).left) {
-          left.append(py::make_tuple(
-              std::string(write.node->kind().toQualString()), write.node->sourceRange().position(), write.reason));
-        }
-        return left;
+        return describe(functionalize(*graph.graph, distinct_inputs).left);
       },
       py::arg("graph"), py::arg("distinct_inputs"));
   module.def(
       "_remove_views",
       [](const GraphHandle& graph) {
         verifyEdited(*graph.graph);
-        py::list left;
-        for (const ViewLeft& view : removeViews(*graph.graph)) {
-          left.append(py::make_tuple(
-              std::string(view.node->kind().toQualString()), view.node->sourceRange().position(), view.reason));
-        }
-        return left;
+        return describe(removeViews(*graph.graph));
       },
       py::arg("graph"));
   module.def(
