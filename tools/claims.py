@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Measures what README.md, docs/STATUS.md and bench/RESULTS.md claim, all of it at one commit: `./dev claims`.
+"""Measures what README.md, docs/STATUS.md and bench/RESULTS.md claim: `./dev claims`.
 
-Each claim is a command of this repository, and the lines of its output that hold the figures. A whole run writes docs/CLAIMS.md: figure, command
-and commit; other documents cite that file. What was measured is kept in build/claims/COMMIT.json, so a run that was stopped goes on where it was.
+Each claim is a command of this repository, and the lines of its output that hold the figures. Each that was measured is a row of docs/CLAIMS.md:
+figure, command and commit; other documents cite that file. A run measures what has no row yet, with `--again` all anew.
 `--quick` gives each command little to do, within minutes, and writes build/claims/quick.md instead: it shows that all of them run, no figures.
 
 Numbers that the sources hold (bounds, counts of rows) need no measuring: NUMBERS has a row for each place of a document that says one, and tools/checks.py
@@ -10,7 +10,6 @@ compares them. Any other number of a document stands in a section that names the
 """
 
 import argparse
-import json
 import re
 import subprocess
 import sys
@@ -19,14 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-KEPT = ROOT / "build" / "claims"
+QUICK = ROOT / "build" / "claims" / "quick.md"
 RESULT = ROOT / "docs" / "CLAIMS.md"
 HEADER = """# What was measured
 
-Written by `./dev claims` (tools/claims.py), which ran all of these commands at commit `{commit}`; nothing here is written by hand.
+Written by `./dev claims` (tools/claims.py), which ran each command at the commit of its row; nothing here is written by hand.
 
-| claim | figures | command | minutes |
-|---|---|---|---|
+| claim | figures | command | minutes | commit |
+|---|---|---|---|---|
 """
 
 
@@ -308,46 +307,60 @@ def measure(claim, command):
     return result
 
 
-def row(claim, result):
+def row(claim, result, commit):
     figures = "; ".join(result["figures"]).replace("|", "/") or "none"
     failed = f"**status {result['status']}**; " if result["status"] else ""
     command = result["command"].replace("|", "\\|")
-    return f"| {claim.name} | {failed}{figures} | `{command}` | {result['seconds'] / 60:.1f} |\n"
+    return f"| {claim.name} | {failed}{figures} | `{command}` | {result['seconds'] / 60:.1f} | `{commit}` |"
+
+
+def rows_of(document):
+    """The rows that were measured, by the names of their claims."""
+    lines = document.read_text().splitlines() if document.exists() else []
+    return {claim.name: line for claim in CLAIMS for line in lines if line.startswith(f"| {claim.name} |")}
+
+
+def write(document, rows):
+    lacking = [claim.name for claim in CLAIMS if claim.name not in rows]
+    text = HEADER + "".join(f"{rows[claim.name]}\n" for claim in CLAIMS if claim.name in rows)
+    document.write_text(
+        text + "".join(["\n## Not measured\n\n", *(f"- {name}\n" for name in lacking)] if lacking else [])
+    )
 
 
 def commit():
     git = lambda *words: subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True).stdout.strip()  # noqa: E731
-    return git("rev-parse", "--short=12", "HEAD"), git("status", "--porcelain", "--untracked-files=no")
+    changed = git("status", "--porcelain", "--untracked-files=no").splitlines()
+    return git("rev-parse", "--short=12", "HEAD"), [line for line in changed if not line.endswith(" docs/CLAIMS.md")]
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev claims", description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="little of each command, to see that it runs")
     parser.add_argument("--only", default="", help="a regular expression of the claims' names")
-    parser.add_argument("--again", action="store_true", help="also what was measured at this commit")
+    parser.add_argument("--again", action="store_true", help="also what was measured before")
     args = parser.parse_args()
     name, changed = commit()
     if changed and not args.quick:
-        sys.exit("claims are measured at a commit; these files are changed:\n" + changed)
-    KEPT.mkdir(parents=True, exist_ok=True)
-    kept = KEPT / f"{'quick' if args.quick else name}.json"
-    results = json.loads(kept.read_text()) if kept.exists() and not args.quick else {}
+        sys.exit("\n".join(["claims are measured at a commit; these files are changed:", *changed]))
+    target = QUICK if args.quick else RESULT
+    target.parent.mkdir(parents=True, exist_ok=True)
+    rows = {} if args.quick else rows_of(RESULT)
+    wrong = []
     for claim in CLAIMS:
         command = claim.quick if args.quick else claim.command
-        if not command or not re.search(args.only, claim.name) or claim.name in results and not args.again:
+        measured = claim.name in rows and not args.again
+        if not command or measured or not re.search(args.only, claim.name):
             continue
         print(f"==> {claim.name}: {command}", flush=True)
-        result = results[claim.name] = measure(claim, command)
-        kept.write_text(json.dumps(results, indent=1))
-        print(
-            "".join(f"    {line}\n" for line in result["figures"]) or f"    no figures\n{result['output']}", flush=True
-        )
-    whole = all(claim.name in results for claim in CLAIMS)
-    target = RESULT if whole and not args.quick else KEPT / f"{kept.stem}.md"
-    rows = [row(claim, results[claim.name]) for claim in CLAIMS if claim.name in results]
-    target.write_text(HEADER.format(commit=name) + "".join(rows))
+        result = measure(claim, command)
+        rows[claim.name] = row(claim, result, name)
+        write(target, rows)
+        figures = "".join(f"    {line}\n" for line in result["figures"])
+        print(figures or f"    no figures\n{result['output']}", flush=True)
+        if result["status"] or not result["figures"]:
+            wrong.append(claim.name)
     print(f"{target.relative_to(ROOT)}: {len(rows)} of {len(CLAIMS)} claims")
-    wrong = [n for n, result in results.items() if result["status"] or not result["figures"]]
     if wrong:
         sys.exit(f"failed, or without figures: {', '.join(wrong)}")
 
