@@ -557,9 +557,9 @@ def _graph_differences(traced, again):
             break
         if a.kind() != "prim::Constant" or not (a.hasAttribute("value") and b.hasAttribute("value")):
             continue
-        values = a["value"], b["value"]
-        if not all(isinstance(value, torch.Tensor) for value in values):
+        if not all(isinstance(node.output().type(), torch.TensorType) for node in (a, b)):
             continue
+        values = a["value"], b["value"]
         try:
             torch.testing.assert_close(*values, equal_nan=True)
         except (RuntimeError, AssertionError) as error:

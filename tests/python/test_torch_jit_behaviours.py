@@ -6,6 +6,7 @@ DIFFERENCES are rows that differ, with what Cresset shows and why. A row that is
 import re
 import warnings
 
+import autograd_function_behaviours  # noqa: F401  (adds its rows)
 import awaitable_behaviours  # noqa: F401  (adds its rows)
 import call_behaviours  # noqa: F401  (adds its rows)
 import frozen_behaviours  # noqa: F401  (adds its rows)

@@ -69,6 +69,7 @@ class CastFunction : public SugaredValue {
     }
     return simple(insertOp(cx.graph, Symbol::fromQualString(op_), args, kwargs, range));
   }
+  bool formatsArguments(size_t) const override { return type_->kind() == c10::TypeKind::StringType; }
 
  private:
   /// Whether values of the type are true if they are not empty.

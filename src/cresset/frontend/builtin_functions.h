@@ -28,6 +28,7 @@ SugaredValuePtr castFunction(const std::string& name);
 class PrintFunction : public SugaredValue {
  public:
   std::string kind() const override { return "builtin function 'print'"; }
+  bool formatsArguments(size_t) const override { return true; }
   SugaredValuePtr call(
       const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
       const std::vector<NamedValue>& kwargs, size_t num_binders) override;

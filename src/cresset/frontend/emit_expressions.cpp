@@ -269,13 +269,14 @@ SugaredValuePtr FunctionEmitter::emitCall(
     graph.setLocation(apply.callee().range());
     return callee->callSugared(apply.callee().range(), *this, args, kwargs);
   }
-  const std::vector<NamedValue> args = emitArguments(apply.inputs());
+  const std::vector<NamedValue> args =
+      emitArguments(apply.inputs(), 0, callee->formatsArguments(apply.inputs().size()));
   const std::vector<NamedValue> kwargs = emitKeywords(apply.attributes());
   graph.setLocation(apply.callee().range());
   return callee->call(apply.callee().range(), *this, args, kwargs, binders);
 }
 
-std::vector<NamedValue> FunctionEmitter::emitArguments(const ListView<Expr>& inputs, size_t begin) {
+std::vector<NamedValue> FunctionEmitter::emitArguments(const ListView<Expr>& inputs, size_t begin, bool are_formatted) {
   std::vector<NamedValue> args;
   args.reserve(inputs.size());
   for (size_t i = begin; i < inputs.size(); ++i) {
@@ -285,6 +286,8 @@ std::vector<NamedValue> FunctionEmitter::emitArguments(const ListView<Expr>& inp
       for (const SugaredValuePtr& item : emitSugared(inner)->asTuple(inner.range(), *this)) {
         args.emplace_back(item->asValue(inner.range(), *this), inner.range());
       }
+    } else if (are_formatted) {
+      args.emplace_back(emitSugared(input)->asFormatted(input.range(), *this), input.range());
     } else {
       args.emplace_back(emitExpr(input), input.range());
     }

@@ -90,7 +90,8 @@ SugaredValuePtr FunctionEmitter::emitSpecialForm(const SpecialForm& form, const 
     case Form::Tuple:
       return simple(emitTupleCall(apply));
     case Form::TypeOf:
-      throw UserError("type() is not supported in TorchScript; use isinstance to test what a value is", range);
+      checkArity(apply, form.name(), 1, 1);
+      return std::make_shared<TypeOfValue>(emitExpr(inputs[0])->type());
     case Form::Super:
       throw UserError(
           "super() is not supported in TorchScript; call the method of the base class by another name", range);

@@ -167,7 +167,7 @@ class FunctionEmitter final : public EmitContext {
   Value* emitBinary(const SourceRange& range, int op, Value* lhs, Value* rhs);
   Value* emitContains(const SourceRange& range, Value* element, const SugaredValuePtr& container);
   SugaredValuePtr emitCall(const Apply& apply, const SugaredValuePtr& callee, const TypePtr& hint, size_t binders);
-  std::vector<NamedValue> emitArguments(const ListView<Expr>& inputs, size_t begin = 0);
+  std::vector<NamedValue> emitArguments(const ListView<Expr>& inputs, size_t begin = 0, bool are_formatted = false);
   std::vector<NamedValue> emitKeywords(const ListView<Attr>& attributes);
   /// The method `name` of a script class; null if `value` is of another type.
   SugaredValuePtr magicMethod(const SourceRange& range, Value* value, const char* name);

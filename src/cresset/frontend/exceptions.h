@@ -26,6 +26,7 @@ class ExceptionClass : public SugaredValue {
  public:
   explicit ExceptionClass(std::string qualified_class) : qualified_class_(std::move(qualified_class)) {}
   std::string kind() const override { return "exception class"; }
+  bool formatsArguments(size_t num_args) const override { return num_args == 1; }
   const std::string& qualifiedClass() const { return qualified_class_; }
   /// The message is that of Python: the argument if it is a str, str() of it or of the tuple of all arguments. Keyword
   /// arguments are evaluated and no part of it.

@@ -74,4 +74,55 @@ Value* emitToList(const SourceRange& range, EmitContext& cx, Value* receiver, co
   return cx.graph.insertNode(node)->output();
 }
 
+Value* TypeOfValue::asValue(const SourceRange& range, EmitContext& /*cx*/) {
+  throw UserError("type() is not supported in TorchScript; use isinstance to test what a value is", range);
+}
+
+Value* TypeOfValue::asFormatted(const SourceRange& range, EmitContext& cx) {
+  cx.graph.setLocation(range);
+  return cx.graph.insertConstant("<class '" + className(range) + "'>");
+}
+
+SugaredValuePtr TypeOfValue::findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) {
+  if (name != "__name__") return nullptr;
+  const std::string path = className(range);
+  cx.graph.setLocation(range);
+  return std::make_shared<SimpleValue>(cx.graph.insertConstant(path.substr(path.rfind('.') + 1)));
+}
+
+std::string TypeOfValue::className(const SourceRange& range) const {
+  switch (type_->kind()) {
+    case c10::TypeKind::TensorType:
+      return "torch.Tensor";
+    case c10::TypeKind::DeviceObjType:
+      return "torch.device";
+    case c10::TypeKind::NoneType:
+      return "NoneType";
+    case c10::TypeKind::IntType:
+    case c10::TypeKind::FloatType:
+    case c10::TypeKind::BoolType:
+    case c10::TypeKind::ComplexType:
+    case c10::TypeKind::StringType:
+      return type_->annotation_str();
+    case c10::TypeKind::ListType:
+      return "list";
+    case c10::TypeKind::DictType:
+      return "dict";
+    case c10::TypeKind::TupleType:
+    case c10::TypeKind::ClassType:
+    case c10::TypeKind::EnumType: {
+      const auto named = type_->cast<c10::NamedType>();
+      if (!named || !named->name()) return "tuple";
+      const std::string path = named->name()->qualifiedName();
+      constexpr std::string_view kRoot = "__torch__.";
+      return path.starts_with(kRoot) ? path.substr(kRoot.size()) : path;
+    }
+    default:
+      throw UserError(
+          "type() of a value of type '" + type_->repr_str() +
+              "' is not supported in TorchScript: its class isn't known before it runs; use isinstance",
+          range);
+  }
+}
+
 }  // namespace cresset

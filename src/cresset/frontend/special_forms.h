@@ -18,7 +18,7 @@ enum class Form {
   List,           // list(iterable), list()
   Dict,           // dict(…)
   Tuple,          // tuple(iterable)
-  TypeOf,         // type(e): an error that suggests isinstance
+  TypeOf,         // type(e), within a text; else an error that suggests isinstance
   Super,          // super(): an error
   IsScripting,    // torch.jit.is_scripting(): the constant True; likewise is_tracing False through IsTracing
   IsTracing,
@@ -42,6 +42,23 @@ class SpecialForm : public SugaredValue {
   Form form_;
   std::string name_;
   Value* receiver_;
+};
+
+/// `type(e)`, of a value of this static type: a text of it, or its name. Of anything else it is an error.
+class TypeOfValue : public SugaredValue {
+ public:
+  explicit TypeOfValue(TypePtr type) : type_(std::move(type)) {}
+  std::string kind() const override { return "type()"; }
+  Value* asValue(const SourceRange& range, EmitContext& cx) override;
+  /// "<class 'torch.Tensor'>"
+  Value* asFormatted(const SourceRange& range, EmitContext& cx) override;
+  SugaredValuePtr findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) override;
+
+ private:
+  /// "torch.Tensor", as Python names the class.
+  std::string className(const SourceRange& range) const;
+
+  TypePtr type_;
 };
 
 /// `receiver.tolist()` as `type_hint`: int, float, bool or complex, or lists of them. Null is an error that asks for an

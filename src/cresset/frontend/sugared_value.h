@@ -38,6 +38,10 @@ class SugaredValue : public std::enable_shared_from_this<SugaredValue> {
 
   /// As a value of the graph.
   virtual Value* asValue(const SourceRange& range, EmitContext& cx);
+  /// As a value that only becomes part of a text: an argument of a callee that formatsArguments().
+  virtual Value* asFormatted(const SourceRange& range, EmitContext& cx) { return asValue(range, cx); }
+  /// Whether a call makes nothing but a text of so many arguments: `print`, `str`, `"{}".format`, exceptions of one.
+  virtual bool formatsArguments(size_t /*num_args*/) const { return false; }
   /// Null if this has no such attribute.
   virtual SugaredValuePtr findAttr(const SourceRange& range, EmitContext& cx, const std::string& name);
   /// As findAttr, but throws UserError(missingAttr(name)) instead of returning null.
@@ -113,6 +117,7 @@ class BuiltinFunction : public SugaredValue {
   std::string missingAttr(const std::string& name) const override {
     return "attribute lookup is not defined on builtin: it has no '" + name + "'";
   }
+  bool formatsArguments(size_t) const override { return name_ == aten::format; }
   SugaredValuePtr call(
       const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
       const std::vector<NamedValue>& kwargs, size_t num_binders) override;

@@ -1,5 +1,6 @@
-// Calls from programs back into Python: what @ignore leaves. The call is a node ^name(…) whose operator holds the
-// Python callable. Types of arguments and result are those of its annotations, Tensor where there are none.
+// Calls from programs back into Python: what @ignore leaves, and autograd.Functions. The call is a node ^name(…) whose
+// operator holds the Python callable. Types of arguments and result are those of its annotations, Tensor where there
+// are none.
 #include <ATen/core/function_schema.h>
 
 #include "cresset/frontend/annotations.h"
@@ -112,6 +113,79 @@ class IgnoredBlock final : public SugaredValue {
   py::dict scope_;
 };
 
+/// `F.apply`. As in torch.jit, arguments are of any type and the result is a Tensor, or as many as it is unpacked to;
+/// the annotation of `forward` says more.
+class AutogradApply final : public SugaredValue {
+ public:
+  explicit AutogradApply(py::object cls) : cls_(std::move(cls)) {}
+  ~AutogradApply() override {
+    py::gil_scoped_acquire gil;
+    cls_ = py::object();
+  }
+  std::string kind() const override { return "method 'apply' of an autograd.Function"; }
+  SugaredValuePtr call(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override {
+    py::gil_scoped_acquire gil;
+    const auto name = py::cast<std::string>(cls_.attr("__name__"));
+    if (!kwargs.empty()) {
+      throw UserError(
+          "Keyword argument " + kwargs[0].name + " unknown: '" + name + ".apply' takes no arguments by name",
+          kwargs[0].range ? kwargs[0].range : range);
+    }
+    std::vector<Value*> inputs;
+    std::vector<TypePtr> types;
+    for (const NamedValue& arg : args) {
+      inputs.push_back(arg.get(cx.graph));
+      types.push_back(inputs.back()->type());
+    }
+    const TypePtr result = resultType(range, num_binders);
+    const auto host = c10::make_intrusive<PythonFunction>(cls_.attr("apply"), name, std::move(types), result);
+    return std::make_shared<SimpleValue>(insertHostCall(cx.graph, host, inputs, result, range)->output());
+  }
+
+ private:
+  TypePtr resultType(const SourceRange& range, size_t num_binders) const {
+    const TypePtr tensor = c10::TensorType::get();
+    if (num_binders > 1) return c10::TupleType::create(std::vector<TypePtr>(num_binders, tensor));
+    const py::object forward = unwrapFunction(cls_.attr("forward"));
+    const py::object annotations = py::getattr(forward, "__annotations__", py::dict());
+    if (!annotations.contains("return")) return tensor;
+    try {
+      const TypePtr type = requireTypeOfAnnotation(annotations["return"], range, resolverOf(forward));
+      return type->kind() == c10::TypeKind::AnyType ? tensor : type;
+    } catch (const UserError&) {
+      return tensor;  // an annotation that is no type of scripts
+    }
+  }
+
+  py::object cls_;
+};
+
+/// The class itself: `F.apply`, or what else the class has.
+class AutogradFunction final : public SugaredValue {
+ public:
+  explicit AutogradFunction(py::object cls) : cls_(std::move(cls)) {}
+  ~AutogradFunction() override {
+    py::gil_scoped_acquire gil;
+    cls_ = py::object();
+  }
+  std::string kind() const override { return "autograd.Function"; }
+  std::string missingAttr(const std::string& name) const override {
+    py::gil_scoped_acquire gil;
+    return "autograd.Function '" + py::cast<std::string>(cls_.attr("__name__")) + "' has no attribute '" + name + "'";
+  }
+  SugaredValuePtr findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) override {
+    py::gil_scoped_acquire gil;
+    if (name == "apply") return autogradApply(cls_);
+    const py::object member = attributeOrNull(cls_, name.c_str());
+    return member ? sugarOf(member, cx, range, name) : nullptr;
+  }
+
+ private:
+  py::object cls_;
+};
+
 /// The parameters and the result of a Python function by its annotations. No body is read: it need not be TorchScript.
 c10::FunctionSchema signatureOf(
     py::handle function, const SourceRange& range, bool skip_first, const TypePtr& self_type) {
@@ -180,6 +254,14 @@ SugaredValuePtr pythonCallable(
   auto host = c10::make_intrusive<PythonFunction>(
       py::reinterpret_borrow<py::object>(callable), name, std::move(types), schema.returns()[0].type());
   return std::make_shared<PythonCall>(std::move(schema), std::move(host), Py_TYPE(callable.ptr())->tp_name);
+}
+
+SugaredValuePtr autogradFunction(py::handle cls) {
+  return std::make_shared<AutogradFunction>(py::reinterpret_borrow<py::object>(cls));
+}
+
+SugaredValuePtr autogradApply(py::handle cls) {
+  return std::make_shared<AutogradApply>(py::reinterpret_borrow<py::object>(cls));
 }
 
 SugaredValuePtr ignoredBlock(py::dict scope) {

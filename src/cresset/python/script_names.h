@@ -70,6 +70,10 @@ void bindWellKnown(py::module_& module);
 /// `super`, as a method that was written in the body of `cls` sees it.
 SugaredValuePtr superOf(py::handle cls);
 
+/// A subclass of torch.autograd.Function, whose `apply` Python runs; and that method by itself.
+SugaredValuePtr autogradFunction(py::handle cls);
+SugaredValuePtr autogradApply(py::handle cls);
+
 /// What stands for a block that `with torch.jit._IgnoreContextManager(…)` leaves to Python (frontend/parser.h);
 /// `scope`: the names that it sees.
 SugaredValuePtr ignoredBlock(py::dict scope);

@@ -295,6 +295,7 @@ SugaredValuePtr classValue(py::handle cls, EmitContext& cx, const SourceRange& r
     return std::make_shared<ExceptionClass>(module + "." + name);
   }
   if (isModuleClass(cls) || !isPythonClass(cls)) return nullptr;
+  if (isSubclass(cls, known("torch.autograd", "Function"))) return autogradFunction(cls);
   if (markOf(cls) == Mark::Ignore) {
     throw UserError(
         "Cannot instantiate class '" + py::cast<std::string>(cls.attr("__name__")) +

@@ -4,6 +4,7 @@ import collections
 import contextlib
 import os
 import random
+from typing import Optional
 
 import numpy
 import torch
@@ -133,6 +134,10 @@ def bad_setattr(x: Tensor):
 
 def bad_type_call(x: Tensor):
     return type(x)  # error: type() is not supported in TorchScript; use isinstance to test what a value is
+
+
+def bad_type_of_optional(x: Optional[Tensor]):
+    return f"{type(x)}"  # error: type() of a value of type 'Optional[Tensor]' is not supported in TorchScript: its class isn't known before it runs; use isinstance
 
 
 def bad_super(x: Tensor):
