@@ -251,6 +251,9 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
         else:
             object.__delattr__(self, name)
 
+    def __reduce_package__(self, exporter):
+        return _serialization.to_package(self, exporter)
+
     def _reconstruct(self, cpp_module):
         """Takes the code and the data of another script module's ``_c``; what is Python's of this one stays."""
         attach(self, cpp_module)

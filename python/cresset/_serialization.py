@@ -107,6 +107,25 @@ def save_to_buffer(m, _extra_files=None, *, layout="current"):
     return _C._save_bytes(m, _files(_extra_files), layout)
 
 
+def to_package(module, exporter):
+    """What a ``torch.package.PackageExporter`` is to write for a script module: the module's archive is a record of the package."""
+    record = f".data/ts_code/{exporter.get_unique_id()}/archive.pt"
+    archive = save_to_buffer(module)
+    exporter.zip_file.write_record(record, archive, len(archive))
+    # Before the patterns of the user: Cresset has parts in C++, so a package can't hold it.
+    patterns = dict(exporter.patterns)
+    exporter.patterns.clear()
+    exporter.extern("cresset.**")
+    exporter.patterns.update(patterns)
+    return from_package, (record,)
+
+
+def from_package(importer, record):
+    """The script module in a record of a package. Whoever imports a package trusts it: it is Python code."""
+    archive = importer.zip_reader.get_record(record)
+    return load(archive, map_location=importer.last_map_location, trusted=True)
+
+
 def export_opnames(m):
     """The operators that a script module's methods call, those of other modules and functions that they call included:
     a sorted list of names such as ``"aten::add.Tensor"``."""
