@@ -422,6 +422,19 @@ def test_batch_norms_fold(index, dtype):
         assert torch.equal(again(x), folded(x))
 
 
+@pytest.mark.parametrize("index", range(len(FOLDED)))
+def test_batch_norms_of_traces_fold(index):
+    """Traces check no rank, so both ways are there, and the rank chooses."""
+    module, sizes = FOLDED[index]
+    module = trained(module).to(torch.float32)
+    folded = cresset.freeze(cresset.trace(module, torch.randn(sizes[0])))
+    layers = [line for line in str(folded.graph).splitlines() if "aten::conv" in line or "aten::linear" in line]
+    assert len(layers) == 2, folded.graph
+    for size in sizes * 3:
+        x = torch.randn(size)
+        torch.testing.assert_close(folded(x), module(x), atol=1e-5, rtol=1e-5)
+
+
 def test_batch_norm_of_another_rank():
     """torch.jit folds along the last dimension, whatever the rank."""
     module = trained(torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)))
@@ -460,6 +473,27 @@ def test_arithmetic_folds(layer, shape, size, folds):
     torch.testing.assert_close(frozen(x), module(x))
     assert frozen(x).shape == module(x).shape
     assert ("aten::mul" not in str(frozen.graph)) == folds
+
+
+@pytest.mark.parametrize(
+    "layer, shape, sizes",
+    [
+        (torch.nn.Conv1d(2, 3, 1), (1, 3, 1), [(4, 2, 5), (2, 5)]),
+        (torch.nn.Conv2d(2, 3, 1, bias=False), (1, 3, 1, 1), [(1, 2, 4, 4), (2, 4, 4)]),
+        (torch.nn.Conv2d(2, 3, 1), (1, 1, 1, 1), [(1, 2, 4, 4), (2, 4, 4)]),
+        (torch.nn.Linear(3, 4), (1, 4), [(5, 3), (3,), (2, 5, 3)]),
+    ],
+)
+def test_arithmetic_with_a_batch_folds_where_there_is_one(layer, shape, sizes):
+    """Elsewhere it adds a dimension: both ways are there, and the rank chooses."""
+    module = Arithmetic(layer, shape).eval()
+    frozen = cresset.freeze(cresset.script(module))
+    folded = [block for node in frozen.graph.nodes() if node.kind() == "prim::If" for block in node.blocks()]
+    assert len(folded) >= 4 and "aten::mul" not in str(folded[0]), frozen.graph
+    for size in sizes * 3:
+        x = torch.randn(size)
+        torch.testing.assert_close(frozen(x), module(x))
+        assert frozen(x).shape == module(x).shape
 
 
 def test_a_result_that_is_used_twice_does_not_fold():

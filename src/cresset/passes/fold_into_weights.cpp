@@ -73,7 +73,7 @@ std::optional<Layer> layerOf(Node* node) {
 /// What follows a layer: each channel times `scale`, plus `shift`.
 struct Affine {
   at::Tensor scale, shift;  // one number per channel
-  bool over_dimension_1;    // of a batch norm: channels are there, wherever the layer's are
+  bool over_dimension_1;    // channels are there, wherever the layer's are, as for a batch norm
 };
 
 std::optional<Affine> batchNorm(Node* node, const Layer& layer) {
@@ -98,7 +98,7 @@ std::optional<Affine> batchNorm(Node* node, const Layer& layer) {
 }
 
 /// `x + c`, `x - c`, `x * c`, `x / c`, where c is a number or one number per channel, in a shape that adds no
-/// dimension.
+/// dimension to what has a batch.
 std::optional<Affine> arithmetic(Node* node, const std::string& name, const Layer& layer) {
   static constexpr std::string_view kNames[] = {"aten::add.", "aten::sub.", "aten::mul.", "aten::div."};
   const auto found = std::find_if(std::begin(kNames), std::end(kNames), [&](std::string_view prefix) {
@@ -112,14 +112,17 @@ std::optional<Affine> arithmetic(Node* node, const std::string& name, const Laye
   };
   const at::Tensor ones = layer.weight.new_ones({layer.channels()}), zeros = layer.weight.new_zeros({layer.channels()});
   at::Tensor other;
+  bool has_batch = false;
   if (const auto number = numberOf(node->input(1))) {
     other = ones.mul(*number);
   } else if (const auto tensor = constantTensor(node->input(1))) {
     if (!isPlain(*tensor, layer.weight.scalar_type())) return std::nullopt;
-    // [C, 1, 1] after a convolution, [C] after a linear layer.
-    const bool per_channel = tensor->dim() == layer.spatial + 1 && tensor->size(0) == layer.channels() &&
+    // [C, 1, 1] or [1, C, 1, 1] after a convolution, [C] or [1, C] after a linear layer.
+    has_batch = tensor->dim() == layer.spatial + 2;
+    if (tensor->dim() > layer.spatial + 2 || (has_batch && tensor->size(0) != 1)) return std::nullopt;
+    const bool per_channel = tensor->dim() > layer.spatial && tensor->size(has_batch ? 1 : 0) == layer.channels() &&
                              tensor->numel() == layer.channels();
-    if (!per_channel && !(tensor->numel() == 1 && tensor->dim() <= layer.spatial + 1)) return std::nullopt;
+    if (!per_channel && tensor->numel() != 1) return std::nullopt;
     other = tensor->reshape({-1}).expand({layer.channels()}).contiguous();
   } else {
     return std::nullopt;
@@ -128,9 +131,9 @@ std::optional<Affine> arithmetic(Node* node, const std::string& name, const Laye
   if (kind < 2) {
     const auto alpha = numberOf(node->input(2));
     if (!alpha) return std::nullopt;
-    return Affine{ones, other.mul(kind == 0 ? *alpha : -*alpha), false};
+    return Affine{ones, other.mul(kind == 0 ? *alpha : -*alpha), has_batch};
   }
-  return Affine{kind == 2 ? other : ones.div(other), zeros, false};
+  return Affine{kind == 2 ? other : ones.div(other), zeros, has_batch};
 }
 
 /// Whether the program raises before `node`, in the same block, unless the value has `rank` dimensions.

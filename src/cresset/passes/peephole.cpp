@@ -99,14 +99,20 @@ class Simplifier {
  private:
   Value* simplify(Node* node) {
     if (node->outputs().size() != 1 || !node->blocks().empty()) return nullptr;
-    if (node->kind() == prim::unchecked_cast)
-      return *node->input(0)->type() == *node->output()->type() ? node->input(0) : nullptr;
+    if (node->kind() == prim::unchecked_cast) return isNeededCast(node) ? nullptr : node->input(0);
     if (node->kind() == prim::isinstance) return knownInstance(node);
     if (node->kind() == prim::GetAttr && node->output()->type()->kind() == TypeKind::NoneType &&
         node->output()->hasUses())
       return insertConstantBefore(node, c10::IValue());
     if (Value* known = compareWithItself(node)) return known;
     return RewriteRules::get().apply(node, is_written_);
+  }
+
+  /// A constant tensor says more than the type that a trace saw it with.
+  static bool isNeededCast(const Node* node) {
+    const auto &type = node->input(0)->type(), &other = node->output()->type();
+    const bool is_constant_tensor = isConstant(node->input(0)) && type->kind() == TypeKind::TensorType;
+    return *type != *other && !(is_constant_tensor && other->kind() == TypeKind::TensorType);
   }
 
   /// What both branches return as an int is no `Optional[int]`.
