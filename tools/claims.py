@@ -193,6 +193,7 @@ NUMBERS = [
     ("docs/caches.md", r"(\d+) sets of inputs", lambda: constant("executor/differentiable.cpp", "kMaxVariants")),
     ("docs/caches.md", r"keeps more; one in (\d+) such calls", ONE_IN),
     ("docs/caches.md", r"place in the code \| (\d+) classes", lambda: constant("interpreter/code.h", "kMaxTargets")),
+    ("docs/caches.md", r"\| (\d+) MB, then emptied", lambda: constant("python/host.cpp", "kMostRemembered") >> 20),
     ("docs/caches.md", r"([\d,]+) of up to \d+ bytes", lambda: constant("interpreter/value_kind.cpp", "kMost")),
     ("docs/caches.md", r"of up to (\d+) bytes", lambda: constant("interpreter/value_kind.cpp", "kMaxTextLength")),
     ("docs/caches.md", r"([\d,]+) of up to \d+ elements", lambda: constant("interpreter/value_kind.cpp", "kMost")),

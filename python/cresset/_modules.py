@@ -419,6 +419,8 @@ class _Conversion:
             if child is None:
                 result.attributes[name] = (_C._infer_type(None), "")  # no script has optional modules
             else:
+                if self._compile_methods != "exported":
+                    _refuse_hidden(module, name)
                 interface = annotations.interface(name)
                 result.modules[name] = self._child_type(child) if interface is None else interface
         taken = {*result.attributes, *result.modules}
@@ -438,6 +440,16 @@ class _Conversion:
     def _child_type(self, child):
         child = self._prepare(child)
         return child._c.type() if isinstance(child, ScriptModule) else self.type_of(child).type
+
+
+def _refuse_hidden(module, name):
+    """Python looks an attribute up in the class before it asks the module for its submodules."""
+    for cls in type(module).__mro__:
+        if name in vars(cls):
+            raise UserError(
+                f"'{name}' is a submodule of '{torch.typename(type(module))}' and an attribute of the class '{cls.__name__}', which "
+                "hides the submodule: self." + name + " is the class's. Rename one of them"
+            )
 
 
 def _check_initialized(module):

@@ -398,6 +398,28 @@ class ClassVarOfModule(torch.nn.Module):
         return x + self.LOW + ClassVarOfModule.LOW * 10
 
 
+class Hides(torch.nn.Module):
+    act = None
+
+    def __init__(self):
+        super().__init__()
+        self.act = torch.nn.ReLU()
+
+    def forward(self, x):
+        if self.act is not None:
+            x = self.act(x)
+        return x
+
+
+def test_a_class_attribute_that_hides_a_submodule():
+    """In Python self.act is None."""
+    x = -torch.ones(2)
+    assert torch.equal(Hides()(x), x)
+    with pytest.raises(cresset.UserError, match="'act' is a submodule .* hides the submodule"):
+        cresset.script(Hides())
+    assert torch.equal(cresset.trace(Hides(), x)(x), x)
+
+
 @pytest.mark.parametrize(
     "cls", [Assigned, NotAssigned, Constant, FinalOfModule, Sub, ClassVarOfModule], ids=lambda cls: cls.__name__
 )

@@ -19,6 +19,8 @@ from op_database import op_db
 from script_helpers import check
 from sweep import op_name
 from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.testing import assert_close
 from trace_sweep import as_function, outcome, samples_of, without_contents
 
 import cresset
@@ -595,6 +597,29 @@ MODELS = [
     (PixelShuffle, seeded((1, 1, 6, 6))),
     (Fourier, seeded((2, 2, 10))),
 ]
+
+
+def test_lambda():
+    """The name of its code ends like those that Python's linecache has no text for."""
+    check(torch.fx.symbolic_trace(lambda x, y: (x + y).relu() * 2), torch.randn(3), torch.randn(3))
+
+
+def test_numbers_in_the_place_of_tensors():
+    """As make_fx writes them."""
+
+    def f(x):
+        y = torch.ops.aten.mul.Tensor(x, 3)
+        y = torch.ops.aten.add.Tensor(y, 2.5, alpha=2)
+        return torch.ops.aten.div.Tensor(y, 2)
+
+    scripted = cresset.script(f)
+    for x in (torch.randn(3), torch.arange(4), torch.randn(2, 2), torch.tensor([[True]])):
+        for _ in range(3):
+            assert_close(scripted(x), f(x), rtol=0, atol=0)
+    made = make_fx(lambda x: (x * 3 - 1).sum(0) / 2)(torch.randn(2, 2))
+    scripted, x = cresset.script(made), torch.randn(3, 2)
+    for _ in range(3):
+        assert_close(scripted(x), made(x), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(("model", "args"), MODELS, ids=[model.__name__ for model, _ in MODELS])

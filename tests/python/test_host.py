@@ -73,6 +73,20 @@ def test_filters_decide():
         assert caught("ignore", lambda: cu.f(1)) == []
 
 
+def test_warnings_that_were_given_are_forgotten_in_time():
+    """Python remembers each text; a script can make ever new ones."""
+    f = cresset.CompilationUnit("def f(text: str):\n    torch.warn(text)\n").f
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        f("first")
+        f("first")
+        assert [str(w.message) for w in caught] == ["first"]
+        for i in range(400):
+            f(str(i) * 5000)
+        f("first")
+    assert str(caught[-1].message) == "first" and len(caught) == 402
+
+
 def test_warnings_of_forks():
     cu = unit(WARNS + "def g(n: int) -> int:\n    return torch.jit.wait(torch.jit.fork(f, n))\n", "forks.py")
     assert caught("always", lambda: cu.g(1)) == [("careful", UserWarning, "forks.py", 3)]

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import enum
+import io
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import pytest
@@ -487,3 +488,52 @@ Inner = Around.Counter
 
 def use_around(n: int) -> int:
     return Inner(n).of_global()
+
+
+class Ring:
+    def __init__(self, value: int):
+        self.value = value
+        self.listed = torch.jit.annotate(List["Ring"], [])
+        self.named = torch.jit.annotate(Dict[str, "Ring"], {})
+        self.nested = torch.jit.annotate(List[List["Ring"]], [])
+        self.one = torch.jit.annotate(Optional[List["Ring"]], None)
+
+
+def test_classes_that_hold_themselves_in_containers():
+    def f(x: torch.Tensor, n: int):
+        ring = Ring(n)
+        for i in range(n):
+            part = Ring(i)
+            part.listed.append(ring)
+            ring.listed.append(part)
+            ring.named[str(i)] = part
+        ring.nested.append(ring.listed)
+        ring.one = ring.nested[0]
+        total = x * 2
+        for part in ring.nested[0]:
+            total = total + part.value + len(part.listed) + part.listed[0].named["0"].value
+        return total
+
+    scripted = cresset.script(f)
+    for n in (1, 2, 3, 4):
+        assert torch.equal(scripted(torch.ones(2), n), torch.full((2,), 2.0 + n + sum(range(n))))
+
+    class Holds(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            ring = Ring(3)
+            ring.listed.append(ring)
+            return x + ring.listed[0].value
+
+    x = torch.ones(2)
+    module = cresset.script(Holds().eval())
+    graph = module.graph.copy()
+    cresset.passes.inline(graph)
+    cresset.passes.dce(graph)
+    forms = [module, cresset.freeze(module), cresset.optimize_for_inference(module), cresset.static_module(module)]
+    again = cresset.load(io.BytesIO(module.save_to_buffer()))
+    for form in [*forms, again]:
+        for _ in range(3):
+            assert torch.equal(form(x), x + 3)
+    traced = cresset.trace(lambda x: scripted(x, 2), x)
+    for _ in range(3):
+        assert torch.equal(traced(x), scripted(x, 2))

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "cresset/ir/without_shapes.h"
+
 namespace cresset {
 
 using c10::TypeKind;
@@ -50,16 +52,16 @@ void MemoryClasses::collect(const TypePtr& type, std::vector<ClassId>& into) {
       for (const TypePtr& member : type->containedTypes()) collect(member, into);
       return;
     case TypeKind::ListType:
-      into.push_back(add(MemoryKind::List, c10::unshapedType(type)));
+      into.push_back(add(MemoryKind::List, withoutShapes(type)));
       return;
     case TypeKind::DictType:
-      into.push_back(add(MemoryKind::Dict, c10::unshapedType(type)));
+      into.push_back(add(MemoryKind::Dict, withoutShapes(type)));
       return;
     case TypeKind::TupleType: {
       // A tuple is never written to: only what is in it counts.
       const auto elements = type->containedTypes();
       if (std::any_of(elements.begin(), elements.end(), [&](const TypePtr& element) { return !of(element).empty(); }))
-        into.push_back(add(MemoryKind::Tuple, c10::unshapedType(type)));
+        into.push_back(add(MemoryKind::Tuple, withoutShapes(type)));
       return;
     }
     case TypeKind::ClassType:
@@ -72,7 +74,7 @@ void MemoryClasses::collect(const TypePtr& type, std::vector<ClassId>& into) {
     case TypeKind::FutureType:
     case TypeKind::AwaitType:
     case TypeKind::RRefType:
-      into.push_back(add(MemoryKind::Future, c10::unshapedType(type)));
+      into.push_back(add(MemoryKind::Future, withoutShapes(type)));
       return;
     case TypeKind::IntType:
     case TypeKind::FloatType:

@@ -70,8 +70,9 @@ SugaredValuePtr FunctionEmitter::emitSpecialForm(const SpecialForm& form, const 
       checkArity(apply, form.name(), 2, 2);
       const TypePtr type = annotationType(inputs[0]);
       Value* value = emitExpr(inputs[1]);
+      if (sameType(value->type(), type)) return simple(value);
       // A cast to a wider type is kept too: the archive's text says so.
-      return simple(sameType(value->type(), type) ? value : cast(range, value, type));
+      return simple(value->type()->isSubtypeOf(*type) ? cast(range, value, type) : checkedCast(range, value, type));
     }
     case Form::IsInstance:
       return simple(valueOf(range, emitIsInstance(apply)));
@@ -110,6 +111,59 @@ SugaredValuePtr FunctionEmitter::emitSpecialForm(const SpecialForm& form, const 
       return simple(emitToList(range, *this, form.receiver(), hint));
   }
   CRESSET_CHECK(false, "special form " + form.name());
+}
+
+namespace {
+
+/// Whether the branch that `place` is in, or one around it, is taken only if a test has shown that the value is not
+/// None
+/// (`type` null), or that it is of the type.
+bool isTested(const Value* value, const c10::Type* type, const Node* place) {
+  for (const Block* block = place->owningBlock(); block->owningNode(); block = block->owningNode()->owningBlock()) {
+    const Node* choice = block->owningNode();
+    if (choice->kind() != prim::If) continue;
+    bool holds = choice->blocks()[0] == block;
+    const Node* test = choice->input(0)->node();
+    for (; test->kind() == aten::__not__; test = test->input(0)->node()) holds = !holds;
+    if (test->inputs().empty() || test->input(0) != value) continue;
+    if (type) {
+      if (!holds || test->kind() != Symbol::prim("isinstance")) continue;
+      const auto& types = test->tys(Symbol::attr("types"));
+      if (types.size() == 1 && *types[0] == *type) return true;
+    } else if (test->kind() == (holds ? aten::__isnot__ : aten::__is__) && isNoneConstant(test->input(1))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+/// What a text casts need not be what it says: compiled code believes types, and would read other memory than the
+/// value's. So it is tested, where no branch around it has done so.
+Value* FunctionEmitter::checkedCast(const SourceRange& range, Value* value, const TypePtr& type) {
+  const auto optional = value->type()->cast<c10::OptionalType>();
+  if (isTested(
+          value, optional && optional->getElementType()->isSubtypeOf(*type) ? nullptr : type.get(),
+          graph.insertPoint()))
+    return cast(range, value, type);
+  if (optional && optional->getElementType()->isSubtypeOf(*type)) {
+    Value* inner = builtin(range, aten::_unwrap_optional, {value});
+    return sameType(inner->type(), type) ? inner : cast(range, inner, type);
+  }
+  Value* is_instance = insert(range, Symbol::prim("isinstance"), {value}, c10::BoolType::get());
+  is_instance->node()->setAttribute(Symbol::attr("types"), std::vector<TypePtr>{type});
+  graph.setLocation(range);
+  Node* choice = graph.insertNode(graph.create(prim::If, {is_instance}, 0));
+  choice->addBlock();
+  {
+    const InsertPointGuard guard(graph, choice->addBlock());
+    const std::string message = "a cast to '" + type->repr_str() + "' of a value that is none";
+    raise(range, constant(range, message), constant(range, "builtins.TypeError"));
+  }
+  // What can't be one needs no value.
+  if (testInstance(value->type(), {type}).known == false) return insert(range, prim::Uninitialized, {}, type);
+  return cast(range, value, type);
 }
 
 /// torch._check(cond, message): the prelude's function of that name, once the arguments are known to be its own. The

@@ -250,6 +250,7 @@ class FunctionEmitter final : public EmitContext {
   SugaredValuePtr simple(Value* value) { return std::make_shared<SimpleValue>(value); }
   /// `value` with the static type `type`, a supertype of its own.
   Value* widen(const SourceRange& range, Value* value, const TypePtr& type);
+  Value* checkedCast(const SourceRange& range, Value* value, const TypePtr& type);
   Value* cast(const SourceRange& range, Value* value, const TypePtr& type);
   TypePtr annotationType(const Expr& expr) { return typeOfAnnotation(expr, program, type_resolver_); }
   void enterBlock(const SourceRange& range);

@@ -85,9 +85,18 @@ SugaredValuePtr BuiltinFunction::call(
   return resultFor(insertOp(cx.graph, name_, args, kwargs, range, self_), num_binders);
 }
 
+static bool isNumber(const c10::Type& type) {
+  return type.isSubtypeOf(*c10::NumberType::get()) || type.kind() == c10::TypeKind::BoolType;
+}
+
 SugaredValuePtr OverloadFunction::call(
     const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
     const std::vector<NamedValue>& kwargs, size_t num_binders) {
+  // Python takes a number for a tensor, as in the code of torch.fx: `torch.ops.aten.mul.Tensor(x, 2)`.
+  if (op_.schema().overload_name() == "Tensor" && args.size() > 1 && isNumber(*args[1].type())) {
+    const Operator* of_number = OperatorTable::get().find(op_.schema().name() + ".Scalar");
+    if (of_number) return resultFor(insertOverload(cx.graph, *of_number, args, kwargs, range), num_binders);
+  }
   return resultFor(insertOverload(cx.graph, op_, args, kwargs, range), num_binders);
 }
 

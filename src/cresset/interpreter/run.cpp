@@ -469,7 +469,9 @@ bool Run::interpret() {
   }
   CASE(TupleGet) {
     SAVE();
-    WRITE(pc->a, READ(pc->b).toTupleRef().elements()[pc->c]);
+    const auto& elements = READ(pc->b).toTupleRef().elements();
+    CRESSET_CHECK(pc->c < elements.size(), "a tuple with fewer elements than its type has");
+    WRITE(pc->a, elements[pc->c]);
     NEXT();
   }
   CASE(TupleIndex) {

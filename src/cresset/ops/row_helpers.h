@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "cresset/ops/operator.h"
+#include "cresset/support/error.h"
 
 namespace cresset {
 
@@ -28,11 +29,13 @@ using List = c10::detail::ListImpl;
 using Dict = c10::detail::DictImpl;
 using complex = c10::complex<double>;
 
-/// The list or dict that a value refers to; the value must be one.
+/// The list or dict that a value refers to. Throws if it is none.
 inline List& listOf(const IValue& value) {
+  CRESSET_CHECK(value.isList(), "a value whose type is no list's");
   return *static_cast<List*>(static_cast<c10::intrusive_ptr_target*>(const_cast<void*>(value.internalToPointer())));
 }
 inline Dict& dictOf(const IValue& value) {
+  CRESSET_CHECK(value.isGenericDict(), "a value whose type is no dict's");
   return *static_cast<Dict*>(static_cast<c10::intrusive_ptr_target*>(const_cast<void*>(value.internalToPointer())));
 }
 

@@ -173,7 +173,7 @@ constexpr Row kMiscRows[] = {
     {"aten::save(t item, str filename) -> ()",
      kernel([](IValue& item, const std::string& file) { saveValue(item, file); }), kEffect, Restriction::Files},
     {"aten::_unwrap_optional(t(a)? optional) -> t(a)", kernel([](IValue& v) { return unwrapped(v); })},
-    {"prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)", kernel([](IValue& v) { return std::move(v); })},
+    {"prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)", kernel([](IValue& v) { return unwrapped(v); })},
     {"prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(b|a)",
      kernel([](bool condition, IValue& x, IValue& y) { return condition ? std::move(x) : std::move(y); })},
     {"aten::hash.generic(t value) -> int", kernel([](IValue& v) { return hashOf(v); })},

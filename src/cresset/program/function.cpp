@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cresset/ir/verifier.h"
+#include "cresset/ir/without_shapes.h"
 #include "cresset/ops/operator.h"
 #include "cresset/program/shown_types.h"
 #include "cresset/support/error.h"
@@ -171,7 +172,7 @@ void Function::checkEdits() const {
   if (editable_->inputs().size() != arguments.size() || editable_->outputs().size() != returns.size())
     refuse("its inputs and outputs are not those of " + c10::toString(getSchema()));
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (!arguments[i].type()->isSubtypeOf(*c10::unshapedType(editable_->inputs()[i]->type())))
+    if (!arguments[i].type()->isSubtypeOf(*withoutShapes(editable_->inputs()[i]->type())))
       refuse("the type of input " + std::to_string(i) + " is not that of " + c10::toString(getSchema()));
   }
 }

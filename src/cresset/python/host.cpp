@@ -50,7 +50,11 @@ bool interruptRequested() {
 }
 
 /// A script's warning, under its own file and line. Python's filters decide, once per place where they say so: for that
-/// they keep a registry per module, here per file of scripts.
+/// they keep a registry per module, here per file of scripts. Scripts can make ever new texts, so what is remembered is
+/// bounded: past that, all is forgotten, and a place may warn again.
+constexpr size_t kMostRemembered = 2 << 20;  // bytes of texts, and what Python keeps beside each
+constexpr size_t kBesideText = 300;
+
 void warnInPython(const ScriptWarning& warning) {
   if (pythonIsGoingAway()) {
     std::cerr << warning.file << ":" << warning.line << ": UserWarning: " << warning.message << "\n";
@@ -58,6 +62,7 @@ void warnInPython(const ScriptWarning& warning) {
   }
   py::gil_scoped_acquire gil;
   static auto* registries = new py::dict;
+  static size_t remembered = 0;
   const std::string file = warning.file.empty() ? "<string>" : warning.file;
   py::object text = py::reinterpret_steal<py::object>(PyUnicode_DecodeUTF8(
       warning.message.data(), static_cast<Py_ssize_t>(warning.message.size()), "backslashreplace"));
@@ -66,6 +71,11 @@ void warnInPython(const ScriptWarning& warning) {
   if (!text || !filename) throw py::error_already_set();
   if (!registries->contains(filename)) (*registries)[filename] = py::dict();
   py::object registry = (*registries)[filename];
+  remembered += warning.message.size() + file.size() + kBesideText;
+  if (remembered > kMostRemembered) {
+    registries->clear();
+    remembered = 0;
+  }
   if (PyErr_WarnExplicitObject(
           PyExc_UserWarning, text.ptr(), filename.ptr(), static_cast<int>(warning.line), nullptr, registry.ptr()) ==
       0) {

@@ -46,6 +46,18 @@ void forgetFiles(std::unordered_map<std::string, FileText>& files) {
   next_sweep = std::max<size_t>(256, 2 * files.size());
 }
 
+/// torch.fx names the code of a graph after the function that was traced: linecache asks no loader for "<…> in <lambda>".
+py::object linesOfGraphModule(const std::string& filename) {
+  const py::object module =
+      py::module_::import("sys").attr("modules").attr("get")("torch.fx.graph_module", py::none());
+  const py::object loader = py::getattr(module, "_loader", py::none());
+  const py::object source = loader.is_none() ? loader : loader.attr("get_source")(filename);
+  if (!PyUnicode_Check(source.ptr())) return py::list();
+  py::object lines = source.attr("splitlines")(true);
+  linecacheModule().attr("cache")[filename.c_str()] = py::make_tuple(py::len(source), py::none(), lines, filename);
+  return lines;
+}
+
 /// The text of `filename`; null if there is none. `globals` let linecache ask a module's loader.
 const FileText* textOf(const std::string& filename, py::handle globals) {
   static auto* files = new std::unordered_map<std::string, FileText>;
@@ -54,6 +66,7 @@ const FileText* textOf(const std::string& filename, py::handle globals) {
     py::handle linecache = linecacheModule();
     linecache.attr("checkcache")(filename);
     lines = linecache.attr("getlines")(filename, globals);
+    if (py::len(lines) == 0 && filename.ends_with('>')) lines = linesOfGraphModule(filename);
   }
   if (!lines || PyList_GET_SIZE(lines.ptr()) == 0) return nullptr;
   auto known = files->find(filename);

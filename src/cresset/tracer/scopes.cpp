@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "cresset/ir/nesting.h"
+#include "cresset/ir/without_shapes.h"
 #include "cresset/support/error.h"
 #include "cresset/tracer/recorder.h"
 #include "cresset/tracer/tracer.h"
@@ -86,7 +87,7 @@ class Outline {
       std::vector<TypePtr> types;
       for (Value* value : returned_) {
         tuple->addInput(copies.at(value));
-        types.push_back(c10::unshapedType(value->type()));
+        types.push_back(withoutShapes(value->type()));
       }
       body->insertNode(tuple);
       body->registerOutput(tuple->output()->setType(c10::TupleType::create(types)));
@@ -203,13 +204,13 @@ class OutlineFork {
     if (returned_.size() > 1) {
       Node* tuple = graph_.create(prim::TupleConstruct, returned_);
       std::vector<TypePtr> types;
-      for (const Value* value : returned_) types.push_back(c10::unshapedType(value->type()));
+      for (const Value* value : returned_) types.push_back(withoutShapes(value->type()));
       tuple->output()->setType(c10::TupleType::create(std::move(types)));
       block_->appendNode(tuple);
       result = tuple->output();
     }
     block_->registerOutput(result);
-    Value* future = node_->addOutput()->setType(c10::FutureType::create(c10::unshapedType(result->type())));
+    Value* future = node_->addOutput()->setType(c10::FutureType::create(withoutShapes(result->type())));
     InsertPointGuard guard(graph_, firstUser());
     graph_.setLocation(node_->sourceRange());
     Node* wait = graph_.insertNode(graph_.create(aten::wait, {future}));

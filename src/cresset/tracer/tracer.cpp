@@ -5,6 +5,7 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/core/jit_type.h>
 
+#include "cresset/ir/without_shapes.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/program/shown_types.h"
 #include "cresset/tracer/recorder.h"
@@ -28,9 +29,9 @@ Function& declareTraced(
     std::string argument = input->debugName();
     argument = argument.substr(0, argument.find('.'));
     if (!input->hasDebugName()) argument = "argument_" + std::to_string(arguments.size() + (self ? 0 : 1));
-    arguments.emplace_back(argument, c10::unshapedType(input->type()));
+    arguments.emplace_back(argument, withoutShapes(input->type()));
   }
-  returns.emplace_back("", c10::unshapedType(graph->outputs()[0]->type()));
+  returns.emplace_back("", withoutShapes(graph->outputs()[0]->type()));
   const c10::QualifiedName qualified =
       self ? c10::QualifiedName(*self->name(), name) : program.mangle(c10::QualifiedName(name));
   c10::FunctionSchema schema(qualified.name(), "", std::move(arguments), std::move(returns));
