@@ -480,6 +480,13 @@ _HANDLERS = {
     _Tensor.new_tensor: _constructor("new_tensor", 1),
 }
 
+# The same by PyTorch's names for operators, as in the graphs of torch.fx.
+_aten = torch.ops.aten
+for _sizes in (_aten.size, _aten.sym_size):
+    _HANDLERS |= {function: _size for function in (_sizes, _sizes.int, _sizes.default)}
+for _number, _kind in ((_aten.numel, "aten::numel"), (_aten.sym_numel, "aten::numel"), (_aten.dim, "aten::dim")):
+    _HANDLERS |= {function: _int_of(_kind, _kind == "aten::dim") for function in (_number, _number.default)}
+
 _OFF = {
     name: lambda *args: False
     for name in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")

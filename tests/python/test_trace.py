@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import cresset
 
@@ -241,6 +242,59 @@ def test_contiguous_is_recorded_where_it_had_nothing_to_do():
 def test_wrapped_numbers_promote_as_they_did():
     traced = check(lambda x: x * 2.5, [torch.tensor(3)])
     assert traced(torch.tensor(2)).dtype == torch.float32
+
+
+NUMBER_FIRST = {
+    "mul": lambda x: torch.mul(2.5, x),
+    "add": lambda x: torch.add(2.5, x),
+    "sub": lambda x: torch.sub(7.5, x),
+    "div": lambda x: torch.div(2.5, x),
+    "true_divide": lambda x: torch.true_divide(2.5, x),
+    "floor_divide": lambda x: 7.5 // x,
+    "rsub": lambda x: 2.5 - x,
+    "reciprocal": lambda x: 2.5 / x,
+    "pow": lambda x: 2.5**x,
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8, torch.bool, torch.bfloat16, torch.float32], ids=str)
+@pytest.mark.parametrize("name", NUMBER_FIRST)
+def test_numbers_that_come_first(name, dtype):
+    """The trace holds them as tensors of float64, which is not the dtype of what comes out: no conversion is in vain."""
+    operation = NUMBER_FIRST[name]
+    x = torch.tensor([1, 1], dtype=dtype)
+    if name in ("sub", "rsub") and dtype == torch.bool:
+        pytest.skip("PyTorch refuses it")
+
+    def f(x):
+        return operation(x).to(torch.float64) * 2
+
+    traced = cresset.trace(f, (x,))
+    inner = cresset.trace(operation, (x,))
+
+    def g(x):
+        y = inner(x)
+        return y * 2, y.dtype == torch.float64
+
+    scripted = cresset.script(g)
+    for _ in range(3):
+        torch.testing.assert_close(traced(x), f(x), rtol=0, atol=0)
+        assert scripted(x)[1] is (operation(x).dtype == torch.float64)
+
+
+def sizes_by_names_of_operators(x):
+    aten = torch.ops.aten
+    y = x.sin() * aten.sym_size.int(x, 0) + aten.size.int(x, -1) + aten.sym_size(x)[0] + aten.size.default(x)[1]
+    return aten.view.default(y * aten.sym_numel.default(x) + aten.numel.default(x), [aten.sym_size.int(x, 0) * 3])
+
+
+def test_sizes_by_names_of_operators():
+    traced = check(sizes_by_names_of_operators, [rand(2, 3)])
+    x = rand(5, 3)
+    torch.testing.assert_close(traced(x), sizes_by_names_of_operators(x))
+    symbolic = make_fx(lambda x: (x.sin() * x.shape[0]).view(-1), tracing_mode="symbolic")(rand(2, 3))
+    traced = cresset.trace(symbolic, (rand(2, 3),))
+    torch.testing.assert_close(traced(x), symbolic(x))
 
 
 def test_bools_promote_as_they_did():

@@ -48,7 +48,7 @@ class FactPropagator {
       case prim::Constant:
         if (!isTensor(node->output())) return;
         if (const auto value = toIValue(node->output()); value && value->isTensor() && value->toTensor().defined())
-          values_.set(node->output(), Fact::of(*value));
+          values_.set(node->output(), factOfConstant(*value));
         return;
       case prim::unchecked_cast:
         if (!isTensor(node->output())) return;
@@ -70,6 +70,15 @@ class FactPropagator {
         for (Block* block : node->blocks()) visit(block);
         if (!isStructural(node->kind())) operators_.visit(node);
     }
+  }
+
+  static Fact factOfConstant(const c10::IValue& value) {
+    // What has a dtype is plain to those who read types: gradients that capture it.
+    if (value.toTensor().layout() != at::kStrided) return Fact::tensor({});
+    Fact fact = Fact::of(value);
+    // Numbers that a trace holds as tensors promote as numbers do: their dtype says nothing of results.
+    if (value.toTensor().unsafeGetTensorImpl()->is_wrapped_number()) fact.dtype = std::nullopt;
+    return fact;
   }
 
   void visitSubgraph(Node* node) {

@@ -126,6 +126,11 @@ void addLayout(Fact& result, const Operator& op, std::span<const Fact> arguments
   }
   if (!result.isTensor()) return;
   const Fact* layout = argumentNamed(op, arguments, "layout");
+  // Gradients of `embedding` and `gather`.
+  for (const char* name : {"sparse", "sparse_grad"}) {
+    const Fact* sparse = argumentNamed(op, arguments, name);
+    if (sparse && sparse->asNumber() != 0) return result.forgetLayout();
+  }
   const bool is_strided =
       !layout || layout->kind == Fact::Kind::None || layout->asNumber() == static_cast<int64_t>(at::kStrided);
   const auto all = [&](const auto& condition) {

@@ -57,7 +57,9 @@ void checkLayout(const at::Tensor& value, int64_t contiguity, at::IntArrayRef st
   }
   std::ostringstream found;
   found << "a plan assumed " << what << ", which are " << strides << " (-1: any); ";
-  if (value.defined()) {
+  if (value.defined() && value.layout() != at::kStrided) {
+    found << "its layout is " << value.layout();
+  } else if (value.defined()) {
     found << "it has the sizes " << value.sizes() << " and strides " << value.strides();
   } else {
     found << "it is undefined";
