@@ -283,6 +283,7 @@ class Scheduler {
       if (value.variables[dim] != kNone) reduced.push_back(value.variables[dim]);
     }
     reductions_.push_back(std::move(reduced));
+    sources_.push_back(value.variables);
     if (!is_reduced) return true;
     Sizes sizes;
     std::vector<int> variables;
@@ -305,13 +306,57 @@ class Scheduler {
     }
   }
 
+  /// What a reduction's result is broadcast over goes along with what was reduced, where it has as many elements: the
+  /// loops then stand one after the other.
+  void uniteWithBroadcast() {
+    if (group_.contracts || bags_ || reductions_.empty()) return;
+    std::vector<int> reduced = reductions_[0];
+    for (int& variable : reduced) variable = variables_.rootOf(variable);
+    std::vector<std::vector<int>> roots;
+    for (const ScheduledValue& value : values_) {
+      roots.emplace_back();
+      for (const int variable : value.variables)
+        if (variable != kNone) roots.back().push_back(variables_.rootOf(variable));
+    }
+    const std::vector<int>& stored = roots[group_.outputs[0]];
+    std::vector<int> along;
+    for (const int variable : reduced) {
+      const auto fits = [&](int other) {
+        return variables_.sizeOf(other) == variables_.sizeOf(variable) && !isIn(reduced, other) &&
+               !isIn(along, other) && std::none_of(roots.begin(), roots.end(), [&](const std::vector<int>& value) {
+                 return isIn(value, other) && isIn(value, variable);
+               });
+      };
+      const auto found = std::find_if(stored.begin(), stored.end(), fits);
+      if (found == stored.end()) return;
+      along.push_back(*found);
+    }
+    for (size_t k = 0; k < reduced.size(); ++k) variables_.unite(reduced[k], along[k]);
+  }
+
+  /// Whether a reduction stands in loops over what it does not depend on, for which it would be computed again and
+  /// again.
+  bool repeatsReductions() const {
+    if (group_.contracts || bags_) return false;  // products and sums of rows are so by nature
+    constexpr int64_t kFewTimes = 4;              // as many elements as loops one after the other would go over
+    for (size_t i = 0; i < reductions_.size(); ++i) {
+      int64_t reduced = 1, times = 1;
+      for (const int variable : reductions_[i]) reduced *= variables_.sizeOf(variable);
+      for (const int variable : outer_) times *= isIn(sources_[i], variable) ? 1 : variables_.sizeOf(variable);
+      if (reduced * times > kFewTimes * (reduced + times)) return true;
+    }
+    return false;
+  }
+
   /// Divides the variables into those that are reduced and the others.
   bool findLoops() {
     uniteReductions();
+    uniteWithBroadcast();
     const auto toRoots = [&](std::vector<int>& variables) {
       for (int& variable : variables) variable = variable == kNone ? kNone : variables_.rootOf(variable);
     };
     for (std::vector<int>& reduction : reductions_) toRoots(reduction);
+    for (std::vector<int>& source : sources_) toRoots(source);
     for (ScheduledValue& value : values_) {
       toRoots(value.variables);
       std::vector<int> sorted = value.variables;
@@ -332,6 +377,7 @@ class Scheduler {
     for (const int root : variables_.roots()) {
       if (!isReduced(root)) outer_.push_back(root);
     }
+    if (repeatsReductions()) return false;
     for (const ScheduledValue& value : values_) {
       size_t num_reduced = 0;  // a value has elements of one reduction only
       for (const std::vector<int>& together : reduced_) {
@@ -412,6 +458,7 @@ class Scheduler {
   Variables variables_;
   std::vector<ScheduledValue> values_;
   std::vector<std::vector<int>> reductions_;
+  std::vector<std::vector<int>> sources_;  // the variables of what each of them reduces
   std::vector<std::vector<int>> reduced_;  // what is reduced together: the variables' roots
   std::vector<int> outer_;                 // the others
   std::vector<bool> packed_;
