@@ -131,6 +131,9 @@ _ADVICE = {
     "a tensor's numpy": "Compute with torch, or mark the function that uses NumPy by cresset.allow_in_graph, or leave out fullgraph.",
     "a tensor's backward": "Call it outside of the function, on what the function returns, or use torch.autograd.grad there.",
     "a tensor's requires_grad_": "Call it outside of the function, on what it is given, or leave out fullgraph.",
+    "a result that a graph can't return": "Return tensors, numbers, and containers of such, or leave out fullgraph.",
+    "the whole ": "Return its parts, in a tuple or list that the function makes, or leave out fullgraph.",
+    "the identity of an intermediate": "Compare what is there before the call, or leave out fullgraph.",
     "an exception": "A call that raises is no graph: leave out fullgraph, or check what raises before the call.",
     "a mode that is set": "Set the mode around the call of the function, or leave out the backend or fullgraph.",
     "autocast in a graph": "Set it around the call of the function, or leave out the backend, dynamic=False or fullgraph.",
@@ -161,6 +164,8 @@ def _advice(reason):
         return (
             "Use the function that returns a new tensor (add instead of add_), or leave out the backend or fullgraph."
         )
+    if reason.endswith("which compiled graphs have not"):
+        return "Call it outside of the function and pass its result, use another function, or leave out fullgraph."
     if "that is not pure" in reason:
         return "Call eval() on the module, or pass training=False, or leave out the backend or fullgraph."
     return (

@@ -127,6 +127,8 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         self.places = {}  # code and position of the instruction that each register was made for
         self.code = code
         self.here = (code, position)
+        self.ways = {}  # with `fullgraph`: for each register the calls that lead to its instruction
+        self.way_here = None  # the calls that lead to what is refused, if it is not the instruction that runs
         self.frames = [FrameShadow(code)]
         self.entering = None
         self.pending = None
@@ -150,6 +152,8 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
             raise NoRow("the plan is long enough")
         register = self.new_register()
         self.places[register] = self.here
+        if self.options.fullgraph:
+            self.ways[register] = self.calls_to_here()
         self.steps.append((kind, register, a, b, object, tuple(inputs)))
         if kind in READS:
             self.read.add(register)
@@ -352,12 +356,16 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         self.options.note(code, position, str(reason))
         if str(reason) == END and not in_callee:
             self.at_end = self.checkpoint is not None and self.checkpoint[0] == position
+            if self.options.fullgraph and self.num_calls and not self.at_end:
+                return self.options.refusal(self.calls_to_here(), "a result that a graph can't return")
         elif self.options.fullgraph and not isinstance(reason, Prologue):
             return self.options.refusal(self.calls_to_here(), str(reason))
         return None
 
     def calls_to_here(self):
         """(code, position) of the calls in which the instruction stands."""
+        if self.way_here is not None:
+            return self.way_here
         found = [(frame.code, frame.position) for frame in self.frames]
         return found if found[-1] == self.here else [*found, self.here]
 
@@ -600,24 +608,25 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
     def with_graph(self, steps, outputs, num_calls):
         """The steps with one call of a graph for what is computed of tensors, where there is a backend; and its size."""
         options = self.options
-        if options.backend is None and options.dynamic is not False and num_calls < MIN_CALLS:
+        if options.is_simple and options.dynamic is not False and num_calls < MIN_CALLS:
             return steps, 0
         try:
             segment = Segment(self, steps, outputs, options.dynamic, options.backend is not None)
+            if options.backend is None:
+                return self.with_own_graphs(steps, segment)
         except NotAGraph as reason:
             if options.backend is not None:
                 options.note(*self.here, f"no graph: {reason}")
-            if options.backend is not None and options.fullgraph:
+            if options.fullgraph:
+                self.way_here = self.ways.get(reason.register)
                 raise NoRow(str(reason)) from None
             return steps, 0
-        if options.backend is None:
-            return self.with_own_graphs(steps, segment)
         if not segment.nodes:
             return steps + segment.pins, 0
         return segment.steps_with(serve(segment, options.backend)), len(segment.nodes)
 
     def with_own_graphs(self, steps, segment):
-        compiled, size = steps_with_graphs(segment, steps)
+        compiled, size = steps_with_graphs(segment, steps, self.options.fullgraph)
         if compiled is not None:
             return compiled, size
         return steps + (segment.pins if self.options.dynamic is False else []), 0

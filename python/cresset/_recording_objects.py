@@ -52,6 +52,7 @@ from ._rows import (
     is_functional_attribute,
     is_in_place,
 )
+from ._segments import has_names
 
 CLASS_OF_OBJECTS = object.__dict__["__class__"]
 NAMES_OF_CLASSES = [type.__dict__[name] for name in ("__name__", "__qualname__")]
@@ -397,6 +398,9 @@ class Objects:
         except AttributeError as error:
             _frames.raise_of_handler(error)
             raise NoRow(f"a slot that is empty: {name}") from None
+        fields = getattr(type(owner.object), "__match_args__", ()) if has_names(owner.object) else ()
+        if name in fields:
+            return self.item(owner, fields.index(name))
         register = self.emit("GetAttr", self.register(owner), object=name)
         self.see(register, found)
         return self.values[register]

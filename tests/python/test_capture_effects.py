@@ -221,3 +221,27 @@ def test_backends_get_no_effects():
     torch.manual_seed(0)
     agrees(Net(), images(*[6] * 5), lambda module: cresset.compile(module, backend=backend))
     assert not any("dropout" in str(graph.graph) or "batch_norm" in str(graph.graph) for graph in graphs)
+
+
+def test_random_numbers_in_one_graph():
+    """The operators of the graph draw what eager PyTorch draws, in its order, also what is not used."""
+
+    def f(x):
+        a = F.dropout(x, 0.4, True) * 2 + torch.rand_like(x)
+        torch.rand_like(x)
+        b = torch.bernoulli(torch.sigmoid(a.detach())) + torch.randn(x.shape[0], 1)
+        return a, (b - x.detach().bernoulli(0.3)).tanh(), F.alpha_dropout(b, 0.2, True) + torch.normal(x, 1.0)
+
+    compiled = cresset.compile(f, fullgraph=True)
+    for i in range(8):
+        found = []
+        for function in (f, compiled):
+            torch.manual_seed(i)
+            x = torch.randn(3 + i % 3, 5).requires_grad_(i % 2 == 1)
+            result = function(x)
+            found.append([*result, torch.get_rng_state()])
+            if x.requires_grad:
+                found[-1] += torch.autograd.grad(sum(part.sum() for part in result), x)
+        assert all(map(torch.equal, *found)), i
+    (plan,) = [plan for plan in cresset.explain(compiled).plans if plan.applied]
+    assert plan.graph_calls >= 14 and plan.applied == 7
