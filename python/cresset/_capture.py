@@ -442,6 +442,8 @@ def explain_capture(f):
         return CaptureExplanation(name, first, off)
     if code.co_flags & (0x20 | 0x80 | 0x200):
         return CaptureExplanation(name, first, "frames of generators and coroutines are CPython's")
+    if _frames.is_given_back(code, options):
+        return CaptureExplanation(name, first, "its plans save less than it costs to run its frames in parts")
     plans = [
         Stretch(
             line_at(code, start), line_at(code, plan.end - 1 if plan.end > start else plan.end), *plan.counts, plan.info

@@ -15,6 +15,7 @@ from ._recording_values import (
     DICT_METHODS,
     FIELD,
     IMPORT,
+    INSTRUCTIONS_OF_MODULE_GETATTR,
     LIMITS,
     METHODS_OF_CONTAINERS,
     METHODS_OF_LISTS,
@@ -633,6 +634,7 @@ class Objects:
 
     def module_member(self, owner, name, names):
         """A parameter, buffer or submodule, as nn.Module.__getattr__ finds it."""
+        self.num_saved += INSTRUCTIONS_OF_MODULE_GETATTR
         for held in self.member_groups(owner, name, names):
             if name in held.object:
                 return self.dict_item(held.register, name, held.object[name])

@@ -245,3 +245,72 @@ def test_random_numbers_in_one_graph():
         assert all(map(torch.equal, *found)), i
     (plan,) = [plan for plan in cresset.explain(compiled).plans if plan.applied]
     assert plan.graph_calls >= 14 and plan.applied == 7
+
+
+GENERATOR = torch.Generator()
+
+
+def draws_from_a_generator(x, w):
+    y = torch.tanh(x + torch.randn(x.shape, generator=GENERATOR)) * 2 + torch.rand(4)
+    y = y @ w[torch.randperm(4, generator=GENERATOR)] + torch.empty(4).normal_(generator=GENERATOR)
+    drawn = torch.bernoulli(torch.sigmoid(y).detach(), generator=GENERATOR) + torch.rand(4, generator=None)
+    return y * drawn @ torch.ones(x.shape[0] % 2 + 3, 2)
+
+
+def test_random_numbers_of_a_generator():
+    """A plan that raises puts back both generators, and then the Python draws."""
+    compiled = cresset.compile(draws_from_a_generator)
+    for i in range(8):
+        found = []
+        for function in (draws_from_a_generator, compiled):
+            GENERATOR.manual_seed(i)
+            torch.manual_seed(i)
+            x = torch.randn(2 + (i % 4 != 3), 4).requires_grad_(i % 2 == 1)
+            w = torch.randn(4, 4).requires_grad_()
+            try:
+                result = function(x, w)
+                result = [result.detach(), *torch.autograd.grad(result.sum(), w)]
+            except RuntimeError as error:
+                result = [torch.tensor(list(str(error).encode()))]
+            found.append([*result, GENERATOR.get_state(), torch.get_rng_state()])
+        assert all(map(torch.equal, *found)), i
+    plans = cresset.explain(compiled).plans
+    assert plans[0].applied >= 5 and plans[0].raised >= 1, cresset.explain(compiled)
+
+
+def test_generators_that_come_and_go():
+    def f(x, generator):
+        return x + torch.rand(3, generator=generator)
+
+    compiled = cresset.compile(f)
+    for i in range(6):
+        generator = torch.Generator().manual_seed(i) if i % 3 else None
+        torch.manual_seed(i)
+        expected = f(torch.ones(3), generator)
+        if generator is not None:
+            generator.manual_seed(i)
+        torch.manual_seed(i)
+        assert torch.equal(compiled(torch.ones(3), generator), expected)
+
+
+def test_versions_of_statistics_after_an_exception():
+    """What a plan has written and put back, the program has not written."""
+
+    def f(net, x, w):
+        return net(x) @ w
+
+    torch.manual_seed(0)
+    plain = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Tanh())
+    captured = copy.deepcopy(plain)
+    compiled = cresset.compile(f)
+    raised = 0
+    for i in range(10):
+        x, w = torch.randn(3, 4), torch.randn(3 if i % 3 == 2 else 4, 2)
+        for net, function in ((plain, f), (captured, compiled)):
+            try:
+                function(net, x, w)
+            except RuntimeError:
+                raised += 1
+        for a, b in zip(plain.buffers(), captured.buffers(), strict=True):
+            assert torch.equal(a, b) and a._version == b._version, i
+    assert raised == 6 and any(plan.raised for plan in cresset.explain(compiled).plans)
