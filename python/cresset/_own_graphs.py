@@ -47,6 +47,8 @@ def is_wanted(node, values):
     result = values.get(node.register)
     if node.function is torch.Tensor.add_ and node.effect:
         return False  # a graph that writes to what it was given knows less of it
+    if node.function is torch.randint_like:
+        return False  # Python's asks no autograd, which has no derivative of it
     if node.function is torch.Tensor.item or any(node.function is one for one in EMPTY):
         return False  # a number of the language that may be of several types; memory that is yet to be written
     if (is_of_numbers(node.function) and not is_of_sizes(node)) or node.function is torch.tensor or node.ends_casts:

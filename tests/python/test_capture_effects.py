@@ -314,3 +314,26 @@ def test_versions_of_statistics_after_an_exception():
         for a, b in zip(plain.buffers(), captured.buffers(), strict=True):
             assert torch.equal(a, b) and a._version == b._version, i
     assert raised == 6 and any(plan.raised for plan in cresset.explain(compiled).plans)
+
+
+@pytest.mark.parametrize("draw", [
+    lambda x: torch.randint_like(x, 10), lambda x: torch.randint_like(x, 2, 10, dtype=torch.float64), torch.rand_like,
+    torch.randn_like, lambda x: torch.poisson(x.abs()), lambda x: torch.normal(x, 1.0), lambda x: F.dropout(x, 0.5, True),
+    lambda x: torch.multinomial(x.abs() + 0.1, 2), lambda x: torch.bernoulli(x.sigmoid()),
+])  # fmt: skip
+def test_gradients_through_random_numbers(draw):
+    def f(x):
+        drawn = draw(x)
+        return ((x * 2).tanh() + drawn.sum()) * 2 + 1, drawn
+
+    compiled = cresset.compile(f)
+    for i in range(5):
+        found = []
+        for function in (f, compiled):
+            torch.manual_seed(i)
+            x = torch.linspace(-1, 1, 5).requires_grad_()
+            total, drawn = function(x)
+            parts = [total, drawn] if drawn.requires_grad else [total]
+            gradient = torch.autograd.grad(sum(part.sum() for part in parts), x)[0]
+            found.append([total, drawn, gradient, torch.tensor(drawn.requires_grad), torch.get_rng_state()])
+        assert all(map(torch.equal, *found)), i
