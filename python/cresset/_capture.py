@@ -131,6 +131,9 @@ _ADVICE = {
     "a tensor's numpy": "Compute with torch, or mark the function that uses NumPy by cresset.allow_in_graph, or leave out fullgraph.",
     "a tensor's backward": "Call it outside of the function, on what the function returns, or use torch.autograd.grad there.",
     "a tensor's requires_grad_": "Call it outside of the function, on what it is given, or leave out fullgraph.",
+    "a result that a graph can't return": "Return tensors, numbers, and containers of such, or leave out fullgraph.",
+    "the whole ": "Return its parts, in a tuple or list that the function makes, or leave out fullgraph.",
+    "the identity of an intermediate": "Compare what is there before the call, or leave out fullgraph.",
     "an exception": "A call that raises is no graph: leave out fullgraph, or check what raises before the call.",
     "a mode that is set": "Set the mode around the call of the function, or leave out the backend or fullgraph.",
     "autocast in a graph": "Set it around the call of the function, or leave out the backend, dynamic=False or fullgraph.",
@@ -161,6 +164,8 @@ def _advice(reason):
         return (
             "Use the function that returns a new tensor (add instead of add_), or leave out the backend or fullgraph."
         )
+    if reason.endswith("which compiled graphs have not"):
+        return "Call it outside of the function and pass its result, use another function, or leave out fullgraph."
     if "that is not pure" in reason:
         return "Call eval() on the module, or pass training=False, or leave out the backend or fullgraph."
     return (
@@ -296,7 +301,8 @@ def compile(f=None, *, backend=None, fullgraph=False, dynamic=None, cache_limit=
             as a graph, and what it returns computes them from the next call on that the plan fits: it takes the inputs of
             ``gm`` (tensors, and ints and floats that the program reads) and returns its outputs as a tuple or list. The
             graph writes to no tensor. Parameters and buffers of modules are attributes of ``gm``.
-        fullgraph: True: a call that isn't one graph raises a RuntimeError, which names the first line that isn't in it.
+        fullgraph: True: a call that isn't one graph, of the backend or compiled, raises a RuntimeError, which names the first
+            line that isn't in it, why, and what to write instead.
         dynamic: None or True: one plan serves all sizes, except where the function branches on them. False: each size has a
             plan of its own, in whose graph numbers are constants.
         cache_limit: how many plans there may be from any one instruction on. Calls that none of them fits run plainly; with
@@ -437,6 +443,8 @@ def explain_capture(f):
         return CaptureExplanation(name, first, off)
     if code.co_flags & (0x20 | 0x80 | 0x200):
         return CaptureExplanation(name, first, "frames of generators and coroutines are CPython's")
+    if _frames.is_given_back(code, options):
+        return CaptureExplanation(name, first, "its plans save less than it costs to run its frames in parts")
     plans = [
         Stretch(
             line_at(code, start), line_at(code, plan.end - 1 if plan.end > start else plan.end), *plan.counts, plan.info

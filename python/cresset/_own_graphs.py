@@ -9,6 +9,7 @@ calls of the plan, and so does a graph that would gain nothing.
 
 import collections
 import functools
+import math
 import operator
 
 import torch
@@ -16,7 +17,7 @@ import torch.nn.functional as F
 
 from . import _C, _frames, passes
 from ._rows import EMPTY, is_of_numbers
-from ._segments import COMPARE, Ref, is_of_tensors, is_tensor, reads_of
+from ._segments import COMPARE, NotAGraph, Ref, has_names, is_of_sizes, is_of_tensors, is_tensor, reads_of
 
 MIN_CALLS = 4  # of tensors; fewer take longer to call as a graph than to run
 
@@ -46,11 +47,13 @@ def is_wanted(node, values):
     result = values.get(node.register)
     if node.function is torch.Tensor.add_ and node.effect:
         return False  # a graph that writes to what it was given knows less of it
+    if node.function is torch.randint_like:
+        return False  # Python's asks no autograd, which has no derivative of it
     if node.function is torch.Tensor.item or any(node.function is one for one in EMPTY):
         return False  # a number of the language that may be of several types; memory that is yet to be written
-    if is_of_numbers(node.function) or node.function is torch.tensor or node.ends_casts:
+    if (is_of_numbers(node.function) and not is_of_sizes(node)) or node.function is torch.tensor or node.ends_casts:
         return False  # the language computes on where Python raises
-    if result is None or type(result.object) not in _kinds_of_results(node):
+    if result is None or not (type(result.object) in _kinds_of_results(node) or has_names(result.object)):
         return False
     inputs = list(dict.fromkeys(refs_of(node.arguments)))
     text = _text_of_graph([node], inputs, [] if result.object is None else [node.register], values)
@@ -58,7 +61,9 @@ def is_wanted(node, values):
 
 
 def _kinds_of_results(node):
-    return (type(None),) if node.function is operator.setitem else (*_PLAIN_RESULTS, torch.Size, tuple, list)
+    if node.function is operator.setitem:
+        return (type(None),)
+    return (*_PLAIN_RESULTS, torch.Size, tuple, list, *((float,) if is_of_sizes(node) else ()))
 
 
 def _type_of(object):
@@ -134,7 +139,7 @@ def _statement(node, values, names):
 def _compiled(text):
     unit = _C._CompilationUnit()
     try:
-        unit.define(text, "", {"torch": torch, "F": F})
+        unit.define(text, "", {"torch": torch, "F": F, "math": math})
         function = unit.find_function("graph")
         _ = function.graph  # errors of the body come now
     except RuntimeError as error:
@@ -147,10 +152,10 @@ def _compiled(text):
 class Phases:
     """The calls of a segment in an order in which as many as possible are in compiled graphs. A phase is of one kind: calls
     of the plan, or a graph that is called in one of `modes`; the kinds follow each other round and round, and each call is in
-    the first phase of its kind after what it takes."""
+    the first phase of its kind after what it takes. `whole`: one graph is to have all calls that compute tensors."""
 
-    def __init__(self, segment):
-        self.segment = segment
+    def __init__(self, segment, whole=False):
+        self.segment, self.whole = segment, whole
         self.values = segment.recorder.values
         self.of = {}  # register -> phase
         self.apart = self.find_apart()
@@ -244,9 +249,52 @@ class Phases:
             elif any(not self.may_enter(taken, node) for taken in self.taken(node)):
                 found.add(register)
         for nodes in members.values():
-            if not pays(nodes, self.values):
+            if not self.whole and not pays(nodes, self.values):
                 found.update(node.register for node in nodes)
         return found
+
+    def require_one_graph(self):
+        """Raises NotAGraph for the first call that computes tensors and is not in the one graph. Before it come calls that
+        take no tensors, beside it those that count calls of modules, after it parts of what it returns."""
+        graph = None
+        for node in self.segment.nodes:
+            register = node.register
+            is_part = node.step is not None and node.step[0] == "Item"
+            if is_part or not self.computes(node) or (node.function is torch.Tensor.add_ and node.effect):
+                continue
+            if register not in self.wanted:
+                if node.arguments and any(self.is_of_tensors(each) for each in refs_of(node.arguments)):
+                    raise self.refusal(node)
+                continue
+            graph = node if graph is None else graph
+            if node.modes != graph.modes:
+                raise NotAGraph("a mode that is set in a part of the function", register)
+            if self.of[register] != self.of[graph.register]:
+                raise self.refusal(self.cause_of(node))
+
+    def computes(self, node):
+        return node.written is not None or is_of_tensors(getattr(self.values.get(node.register), "object", 0))
+
+    def is_of_tensors(self, register):
+        return is_of_tensors(getattr(self.values.get(register), "object", 0))
+
+    def cause_of(self, node):
+        """The first call outside of graphs that a call waits for."""
+        of = {each.register: each for each in self.segment.nodes}
+        found, todo = node, [node]
+        while todo:
+            each = todo.pop()
+            if each.register not in self.wanted:
+                found = each
+            todo += [of[register] for register in self.taken(each)]
+        return found
+
+    def refusal(self, node):
+        name = node.method or getattr(node.function, "__name__", type(node.function).__name__)
+        kind = type(self.values[node.register].object)
+        if self.computes(node) and kind not in _PLAIN_RESULTS and is_wanted(node, self.values):
+            return NotAGraph(f"the whole {kind.__name__} that {name} returns", node.register)
+        return NotAGraph(f"a call of {name}, which compiled graphs have not", node.register)
 
     def may_enter(self, register, node):
         """Whether a call's result can be in the graph of another call: as an input, if it is not made there."""
@@ -262,10 +310,12 @@ class Phases:
             yield kind > 0, self.modes[kind - 1] if kind else None, nodes
 
 
-def steps_with_graphs(segment, recorded):
+def steps_with_graphs(segment, recorded, whole=False):
     """The plan's steps with calls of compiled graphs; None if none is worth it. And the number of their calls. Where
-    operators are transformed, they are the recorded ones, for just such calls."""
-    phases = Phases(segment)
+    operators are transformed, they are the recorded ones, for just such calls. `whole`: with one graph, or NotAGraph."""
+    phases = Phases(segment, whole)
+    if whole and not _C._is_transformed():
+        phases.require_one_graph()
     if not phases.wanted:
         return None, 0
     if _C._is_transformed():
@@ -273,6 +323,8 @@ def steps_with_graphs(segment, recorded):
     steps = Steps(segment)
     for is_graph, modes, nodes in phases.in_turn():
         if is_graph and not steps.add_graph(nodes, phases, modes):
+            if whole:
+                raise phases.refusal(nodes[0])
             return None, 0
         if not is_graph:
             for node in nodes:
@@ -365,6 +417,8 @@ def _text_of(node, values, name):
     if node.function is operator.getitem:
         return _item(node, [_argument(node.arguments[0], name)], values, name)
     arguments = [_argument(argument, name) for argument in node.arguments]
+    if is_of_sizes(node):
+        return f"math.sqrt({arguments[0]})" if node.function is math.sqrt else f"({arguments[0]} ** {arguments[1]})"
     if node.function in _INFIX:
         return _operator(node, arguments, values)
     if node.function is len:

@@ -32,6 +32,7 @@ from ._recording_values import (
     CONTAINERS,
     DELETED,
     END,
+    INSTRUCTIONS_OF_FRAME,
     JOIN,
     MAX_STEPS,
     NO_MODES,
@@ -85,6 +86,8 @@ EQ, NE = 2, 3  # as CPython numbers comparisons
 IS_EQUAL = (EQ, NE)
 #: Steps that read what is there when the plan begins.
 READS = {"LoadSlot", "LoadConst", "LoadGlobal", "LoadCell", "LoadFree", "DictItem", "ClassItem"}
+#: What a compiled graph saves by each of its calls, in steps of plans, of which each takes some 6 ns.
+STEPS_OF_CALL = 50
 #: Intrinsics of CPython 3.12 that were instructions before.
 INTRINSICS = {5: "UNARY_POSITIVE", 6: "LIST_TO_TUPLE"}
 
@@ -96,6 +99,7 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         self.steps = []
         self.num_registers = 0
         self.num_calls = 0
+        self.num_saved = 0  # instructions' worth of work that CPython would do
         self.checked = {}
         self.values = {}  # what was seen in registers
         self.owned = set()  # registers of tensors whose memory the plan has made, so that no other code can see a write
@@ -127,11 +131,14 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         self.places = {}  # code and position of the instruction that each register was made for
         self.code = code
         self.here = (code, position)
+        self.ways = {}  # with `fullgraph`: for each register the calls that lead to its instruction
+        self.way_here = None  # the calls that lead to what is refused, if it is not the instruction that runs
         self.frames = [FrameShadow(code)]
         self.entering = None
         self.pending = None
         self.has_returned = False
         self.at_end = False
+        self.made = None  # the plan, in a list, if the recording has ended before it was asked for
         self.options = options
         self.start = position
         self.num_variables = view.num_variables
@@ -150,6 +157,8 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
             raise NoRow("the plan is long enough")
         register = self.new_register()
         self.places[register] = self.here
+        if self.options.fullgraph:
+            self.ways[register] = self.calls_to_here()
         self.steps.append((kind, register, a, b, object, tuple(inputs)))
         if kind in READS:
             self.read.add(register)
@@ -337,6 +346,7 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
             self.entering = None
             self.has_returned = False
             row(view, frame, argument)
+            self.num_saved += 1
             return True if self.entering is None else self.entering.code
         except NoRow as reason:
             refusal = self.stopped(reason)
@@ -352,12 +362,16 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         self.options.note(code, position, str(reason))
         if str(reason) == END and not in_callee:
             self.at_end = self.checkpoint is not None and self.checkpoint[0] == position
+            if self.options.fullgraph and self.num_calls and not self.at_end:
+                return self.options.refusal(self.calls_to_here(), "a result that a graph can't return")
         elif self.options.fullgraph and not isinstance(reason, Prologue):
             return self.options.refusal(self.calls_to_here(), str(reason))
         return None
 
     def calls_to_here(self):
         """(code, position) of the calls in which the instruction stands."""
+        if self.way_here is not None:
+            return self.way_here
         found = [(frame.code, frame.position) for frame in self.frames]
         return found if found[-1] == self.here else [*found, self.here]
 
@@ -520,6 +534,7 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
                     raise NoRow("a frame with other arguments")
                 value.object = view.slot(index)
         self.frames.append(frame)
+        self.num_saved += INSTRUCTIONS_OF_FRAME
 
     # ---- The end
 
@@ -535,7 +550,8 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         self.checkpoint = (
             position, len(self.steps), self.num_calls,
             {place: value for place, value in self.variables_of(frame) if value is NULL or is_whole(value)},
-            list(frame.stack), len(self.undo), len(self.stores),
+            list(frame.stack), len(self.undo), len(self.stores), self.num_saved,
+            self.modes[-1] if self.modes else None,
         )  # fmt: skip
 
     @staticmethod
@@ -546,10 +562,12 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
     def plan(self):
         """The plan up to the last instruction of its own frame where it can end; None if it would gain nothing. An
         exception if the backend raised, or if there is to be one graph and is none."""
+        if self.made is not None:
+            return self.made.pop() if self.made else None
         checkpoint, self.checkpoint = self.checkpoint, None
         if checkpoint is None:
             return None
-        end, num_steps, num_calls, variables, stack, num_undo, num_stores = checkpoint
+        end, num_steps, num_calls, variables, stack, num_undo, num_stores, num_saved, mode = checkpoint
         if num_calls == 0 or end == self.start:
             return None
         del self.stores[num_stores:]
@@ -566,14 +584,30 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
             checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
             checks += [("CheckOwnCell", -1, -1 - place, -1, None, ()) for place in variables if place < 0]
             steps, info = self.with_graph(checks + self.without_unused(self.steps, used), used, num_calls)
+            steps = [*steps, *(self.steps_of_mode(mode) if mode is not None else ())]
         except NoRow as reason:
             return self.options.refusal(self.calls_to_here(), str(reason)) if self.options.fullgraph else None
         except BackendError as error:
             return self.options.failed(error)
         last_uses = self.with_last_uses(steps, used)
         return _frames.new_plan(
-            self.code, self.start, end, self.num_registers, len(stack), last_uses, outputs, stores, info
-        )
+            self.code, self.start, end, self.num_registers, len(stack), last_uses, outputs, stores, info,
+            self.saved_by(num_saved, len(steps), info),
+        )  # fmt: skip
+
+    def saved_by(self, num_instructions, num_steps, num_calls_in_graphs):
+        """What a run of a plan saves, in steps: each takes as long as two instructions take CPython. Who wants graphs keeps
+        them."""
+        if not self.options.is_simple:
+            return 1 << 20
+        return num_instructions // 2 + STEPS_OF_CALL * num_calls_in_graphs - num_steps
+
+    def end(self):
+        """The recording is over, and its plan will be asked for when the calls have returned in which it ended: until then
+        nothing is held that the program may let go of."""
+        made = self.plan()
+        self.__dict__.clear()
+        self.made = [made]
 
     def last_stores(self):
         """The stores whose values are there at the end, as plans have them."""
@@ -600,24 +634,25 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
     def with_graph(self, steps, outputs, num_calls):
         """The steps with one call of a graph for what is computed of tensors, where there is a backend; and its size."""
         options = self.options
-        if options.backend is None and options.dynamic is not False and num_calls < MIN_CALLS:
+        if options.is_simple and options.dynamic is not False and num_calls < MIN_CALLS:
             return steps, 0
         try:
             segment = Segment(self, steps, outputs, options.dynamic, options.backend is not None)
+            if options.backend is None:
+                return self.with_own_graphs(steps, segment)
         except NotAGraph as reason:
             if options.backend is not None:
                 options.note(*self.here, f"no graph: {reason}")
-            if options.backend is not None and options.fullgraph:
+            if options.fullgraph:
+                self.way_here = self.ways.get(reason.register)
                 raise NoRow(str(reason)) from None
             return steps, 0
-        if options.backend is None:
-            return self.with_own_graphs(steps, segment)
         if not segment.nodes:
             return steps + segment.pins, 0
         return segment.steps_with(serve(segment, options.backend)), len(segment.nodes)
 
     def with_own_graphs(self, steps, segment):
-        compiled, size = steps_with_graphs(segment, steps)
+        compiled, size = steps_with_graphs(segment, steps, self.options.fullgraph)
         if compiled is not None:
             return compiled, size
         return steps + (segment.pins if self.options.dynamic is False else []), 0
@@ -704,7 +739,8 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
     def POP_TOP(self, view, frame, argument):
         value = frame.stack.pop()
         if isinstance(value, Context) and value.is_set:
-            raise NoRow("a mode that is set without a with statement")
+            self.set_mode(value)
+            return
         self.frees(value)
 
     def PUSH_NULL(self, view, frame, argument):

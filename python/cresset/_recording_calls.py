@@ -167,7 +167,7 @@ class Calls:
             arguments = [callee.owner, *arguments]
             callee = callee.function
         if isinstance(callee, EndOfMode):
-            self.leave_mode()
+            self.leave_mode(callee.depth)
             return
         if isinstance(callee, NewFunction):
             self.call_function(callee, arguments, names)
@@ -318,7 +318,7 @@ class Calls:
         elif makes_object(callee.object):
             self.new.add(self.pending)
         if effect:
-            self.effects[self.pending] = [self.register(value) for value in saved]
+            self.effects[self.pending] = [self.register(value) for value in saved if self.is_tensor(value)]
 
     def save(self, effect, saved, name):
         """Saves what the next call changes besides its result."""
@@ -327,7 +327,8 @@ class Calls:
         if effect == "random":
             if torch.accelerator.is_available():
                 raise NoRow("random numbers, where there is an accelerator")
-            self.emit("Save", self.register(self.constant(_C._SavedRandomState)))
+            inputs = [self.register(value) for value in saved]
+            self.emit("Save", self.register(self.constant(_C._SavedRandomState)), inputs=inputs)
             return
         for value in saved:
             if not self.is_tensor(value) or value.object.requires_grad or not value.object.is_cpu:
@@ -966,7 +967,7 @@ class Calls:
                 self.typed(item)
         elif value is NULL or isinstance(value, Transient):
             raise NoRow("an argument that is none")
-        elif type(value.object) in PLAIN or type(value.object) in OPAQUE or self.is_tensor(value):
+        elif type(value.object) in (*PLAIN, *OPAQUE, torch.Generator) or self.is_tensor(value):
             self.typed(value)
         elif type(value.object) is tuple and all(type(item) in PLAIN for item in value.object):
             if not value.fixed:

@@ -43,6 +43,7 @@ from ._recording_values import (
     Zipped,
     is_object,
 )
+from ._segments import has_names
 
 # Instructions of handlers that Python adds to comprehensions and generators, in which no code of the program runs.
 OF_ADDED_HANDLERS = {
@@ -668,7 +669,7 @@ class Containers:
     def parts_of(self, sequence):
         if isinstance(sequence, Fresh):
             return sequence.items
-        if isinstance(sequence, Value) and type(sequence.object) in SEQUENCES:
+        if isinstance(sequence, Value) and (type(sequence.object) in SEQUENCES or has_names(sequence.object)):
             return self.items_of(sequence)
         if self.is_tensor(sequence):
             return self.rows_of(sequence)

@@ -9,6 +9,7 @@ from ._rows import argument_of
 
 AUTOCAST_ARGUMENTS = ("device_type", "dtype", "enabled", "cache_enabled")
 _drop_casts = _C._KeptCasts()
+_set_grad_enabled = torch._C._set_grad_enabled
 
 
 class Modes:
@@ -119,16 +120,37 @@ class Modes:
     def is_in_autocast(self):
         return any(mode[0] == "autocast" for mode in self.modes)
 
-    def leave_mode(self):
-        if self.modes.pop()[0] == "autocast" and not self.is_in_autocast():
+    def set_mode(self, context):
+        """`torch.set_grad_enabled(flag)` as a statement: calls after it are made in the mode, and the plan sets it at its
+        end. A `with` around it ends it, but for one of autocast."""
+        if self.options.backend is not None or self.is_in_autocast():
+            raise NoRow("a mode that is set without a with statement")
+        self.modes.append(context.mode)
+
+    def steps_of_mode(self, mode):
+        """Steps that set the mode in which a plan ends."""
+        save, function, flag, result, saved = (self.new_register() for _ in range(5))
+        return [
+            ("LoadConst", save, -1, -1, _C._SavedGradMode, ()),
+            ("Save", saved, save, -1, None, ()),
+            ("LoadConst", function, -1, -1, _set_grad_enabled, ()),
+            ("LoadConst", flag, -1, -1, mode[1], ()),
+            ("Call", result, function, -1, None, (flag,)),
+        ]
+
+    def leave_mode(self, depth):
+        left = self.modes[depth][0]
+        del self.modes[depth:]
+        if left == "autocast" and not self.is_in_autocast():
             self.see(self.emit("Call", self.register(self.constant(_drop_casts))), None)
         self.pending = self.constant(None)
 
     def BEFORE_WITH(self, view, frame, argument):
         manager = frame.stack.pop()
         if isinstance(manager, Context) or (type(manager) is Value and type(manager.object) in CONTEXTS):
+            end = EndOfMode(len(self.modes))
             self.enter_mode(manager.mode if isinstance(manager, Context) else self.mode_of_object(manager))
-            frame.stack += [EndOfMode(), manager if type(manager) is Value else self.constant(None)]
+            frame.stack += [end, manager if type(manager) is Value else self.constant(None)]
             return
         enter, leave = (self.special_method(manager, name) for name in ("__enter__", "__exit__"))
         if enter is None or leave is None:

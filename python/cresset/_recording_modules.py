@@ -7,6 +7,7 @@ import torch
 
 from ._recording_values import (
     GLOBAL_HOOKS,
+    INSTRUCTIONS_OF_MODULE_CALL,
     MODULE_CALL,
     MODULE_CODES,
     MODULE_HOOKS,
@@ -56,6 +57,7 @@ class Modules:
         for each in hooks.values():
             self.no_hooks(each)
         self.no_global_hooks()
+        self.num_saved += INSTRUCTIONS_OF_MODULE_CALL
         function = Value(self.emit("ClassItem", self.register(callee), object="forward"), forward)
         if any(type(each.object) is OrderedDict and each.object for each in (before, after)):
             self.call_with_hooks(view, frame, callee, function, (before, after), arguments, names)

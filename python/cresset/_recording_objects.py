@@ -15,6 +15,7 @@ from ._recording_values import (
     DICT_METHODS,
     FIELD,
     IMPORT,
+    INSTRUCTIONS_OF_MODULE_GETATTR,
     LIMITS,
     METHODS_OF_CONTAINERS,
     METHODS_OF_LISTS,
@@ -52,6 +53,7 @@ from ._rows import (
     is_functional_attribute,
     is_in_place,
 )
+from ._segments import has_names
 
 CLASS_OF_OBJECTS = object.__dict__["__class__"]
 NAMES_OF_CLASSES = [type.__dict__[name] for name in ("__name__", "__qualname__")]
@@ -397,6 +399,9 @@ class Objects:
         except AttributeError as error:
             _frames.raise_of_handler(error)
             raise NoRow(f"a slot that is empty: {name}") from None
+        fields = getattr(type(owner.object), "__match_args__", ()) if has_names(owner.object) else ()
+        if name in fields:
+            return self.item(owner, fields.index(name))
         register = self.emit("GetAttr", self.register(owner), object=name)
         self.see(register, found)
         return self.values[register]
@@ -629,6 +634,7 @@ class Objects:
 
     def module_member(self, owner, name, names):
         """A parameter, buffer or submodule, as nn.Module.__getattr__ finds it."""
+        self.num_saved += INSTRUCTIONS_OF_MODULE_GETATTR
         for held in self.member_groups(owner, name, names):
             if name in held.object:
                 return self.dict_item(held.register, name, held.object[name])

@@ -14,6 +14,9 @@ from . import _C, _frames
 END = "the end of the function"
 RETURNS = ("RETURN_VALUE", "RETURN_CONST")
 MAX_STEPS = 16000
+# How many instructions take CPython as long as beginning a frame, nn.Module.__call__ without the forward, and
+# nn.Module.__getattr__ do.
+INSTRUCTIONS_OF_FRAME, INSTRUCTIONS_OF_MODULE_CALL, INSTRUCTIONS_OF_MODULE_GETATTR = 20, 160, 80
 MAX_DEPTH = 24  # of calls in one plan
 MAX_RECURSION = 6  # of calls of one function in one plan: modules that hold modules of their kind
 
@@ -190,9 +193,12 @@ class Context(Transient):
 
 
 class EndOfMode(Transient):
-    """What a `with` calls at its end."""
+    """What a `with` calls at its end. `depth`: how many modes there were before it."""
 
-    __slots__ = ()
+    __slots__ = ("depth",)
+
+    def __init__(self, depth):
+        self.depth = depth
 
 
 class Super(Transient):

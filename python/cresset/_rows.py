@@ -224,7 +224,8 @@ def refused_arguments(function, arguments, names):
     if function in RECURRENT and (count != 9 or names or type(getattr(arguments[3], "object", None)) is not bool):
         return f"a call of {function.__name__} with a packed sequence"
     for name in ("out", "generator"):
-        if name in names or _parameters_of(function).get(name, (count,))[0] < count:
+        is_known = name == "generator" and has_known_generator(function, arguments, names)
+        if (name in names and not is_known) or _parameters_of(function).get(name, (count,))[0] < count:
             return f"an argument {name}"
     if function is torch.Tensor.item and (count != 1 or arguments[0].object.numel() != 1):
         return "a tensor's item that is not its one"
@@ -240,6 +241,14 @@ def refused_arguments(function, arguments, names):
     return ""
 
 
+def has_known_generator(function, arguments, names):
+    """Whether a call draws random numbers from a generator of the CPU that it names, or from the default one."""
+    if not any(function is one for one in (*RANDOM, *RANDOM_IN_PLACE)):
+        return False
+    generator = getattr(argument_of(arguments, names, "generator", len(arguments)), "object", NotImplemented)
+    return generator is None or (type(generator) is torch.Generator and generator.device.type == "cpu")
+
+
 def _is_of_numbers(value):
     """Whether it is a number, or a list or tuple of such that the plan makes."""
     items = getattr(value, "items", None)
@@ -250,9 +259,10 @@ def _is_of_numbers(value):
 
 def effect_of(function, arguments, names):
     """What a call that is not refused does besides: "" nothing, "random" draws random numbers, "statistics" writes to some
-    arguments, which come with it."""
+    arguments, which come with it, as does the generator that random numbers are drawn from, if it is not the default one."""
     if any(function is one for one in (*RANDOM, *RANDOM_IN_PLACE)):
-        return "random", []
+        generator = argument_of(arguments, names, "generator", len(arguments))
+        return "random", [] if generator is None or generator.object is None else [generator]
     wanted = ONLY_WITH.get(function, ())
     given = dict(decisive_arguments(function))
     for name, place in given.items():

@@ -9,6 +9,7 @@ What can't be said like this (identity of intermediate results, attributes of th
 stays as it was recorded.
 """
 
+import math
 import operator
 import weakref
 
@@ -41,7 +42,11 @@ PINNED = (bool, str, torch.dtype, torch.device, torch.layout, torch.memory_forma
 
 
 class NotAGraph(Exception):
-    """The text says why."""
+    """The text says why. `register`: what the step computes that can't be in the graph, if it is one."""
+
+    def __init__(self, reason, register=-1):
+        super().__init__(reason)
+        self.register = register
 
 
 def function_of(kind, number):
@@ -71,7 +76,7 @@ class Node:
     `written` is the register of the argument that it writes to, and returns, if any; `grad_mode` whether gradients are on
     in it, None if as around the graph; `modes` those of _C._CallInModes if they are not of gradients only; `ends_casts`
     whether casts that autocast keeps are dropped; `effect` the registers that it writes to besides, none of a call that draws
-    random numbers, None of one without effect."""
+    random numbers, None of one without effect; `takes_sizes` whether all that it takes of the graph are sizes of tensors."""
 
     __slots__ = (
         "arguments",
@@ -86,6 +91,7 @@ class Node:
         "place",
         "register",
         "step",
+        "takes_sizes",
         "written",
     )
 
@@ -94,6 +100,7 @@ class Node:
         self.place, self.name, self.method = place, name, method
         self.step = step  # of the plan, that does the same
         self.written = self.grad_mode = self.modes = self.effect = None
+        self.takes_sizes = False
         self.ends_casts = ends_casts(function)
 
     @property
@@ -106,8 +113,22 @@ def ends_casts(function):
     return isinstance(function, _C._KeptCasts)
 
 
+def is_of_sizes(node):
+    """Whether it is a root of a size: a number that Python and the language compute alike."""
+    if not node.takes_sizes or node.names:
+        return False
+    if node.function is math.sqrt:
+        return isinstance(node.arguments[0], Ref)
+    return node.function is operator.pow and type(node.arguments[1]) is float and 0 < node.arguments[1] < 2
+
+
 def is_tensor(object):
     return type(object) in TENSORS
+
+
+def has_names(result):
+    """Whether it is what an operator of several results returns, such as `torch.sort`."""
+    return isinstance(result, tuple) and type(result).__module__ == "torch.return_types"
 
 
 def is_of_tensors(object):
@@ -132,6 +153,8 @@ class Segment:
         self.inside = set()
         self.methods = {}  # register -> step, of methods of what the graph computes
         self.outside, self.delayed, self.pins = [], [], []
+        self.sizes = set()  # registers of sizes of tensors, which are not negative
+        self.roots = set()  # registers of their roots
         self.hidden = set()  # names that the class is to give, not the object
         self.nodes, self.inputs, self.examples, self.attributes = [], [], [], {}
         self.owners = []  # modules that attributes belong to
@@ -190,18 +213,18 @@ class Segment:
         elif kind == "CheckSize":
             self.delay_size(step)
         else:
-            raise NotAGraph("names of an intermediate result")
+            raise NotAGraph("names of an intermediate result", a)
 
     def place_compute(self, step, depends):
         kind, target, *_ = step
         value = self.recorder.values.get(target)
         if value is None:
-            raise NotAGraph("a result that was not seen")
+            raise NotAGraph("a result that was not seen", target)
         keeps_place = kind == "Call" and ends_casts(self.recorder.values[step[2]].object)
         if not depends and not keeps_place and not is_of_tensors(value.object):
             self.outside.append(step)
         elif kind == "Is":
-            raise NotAGraph("the identity of an intermediate result")
+            raise NotAGraph("the identity of an intermediate result", target)
         else:
             node = self.node_of(step)
             node.step = step
@@ -210,7 +233,7 @@ class Segment:
     def class_follows(self, register):
         """Whether the class of what the graph computes follows from the classes of what it is given."""
         step = self.made_by.get(register)
-        return step is None or step[0] != "Binary" or BINARY[step[3]] is not operator.pow
+        return step is None or step[0] != "Binary" or BINARY[step[3]] is not operator.pow or register in self.roots
 
     def delay_size(self, step):
         register, function = self.recorder.new_register(), self.recorder.new_register()
@@ -224,6 +247,14 @@ class Segment:
     def add(self, node):
         self.nodes.append(node)
         self.inside.add(node.register)
+        taken = [argument.register for argument in node.arguments if isinstance(argument, Ref)]
+        node.takes_sizes = self.sizes.issuperset(taken)
+        if is_of_sizes(node):
+            self.roots.add(node.register)
+        if type(getattr(self.recorder.values.get(node.register), "object", None)) is int:
+            of_size = node.function is operator.getitem and type(self.recorder.values[taken[0]].object) is torch.Size
+            if of_size or node.function in (len, torch.Tensor.size, torch.Tensor.numel):
+                self.sizes.add(node.register)
 
     def node_of(self, step):
         kind, target, a, b, object, inputs = step
@@ -233,7 +264,7 @@ class Segment:
             modes = None
             if type(function) is _C._CallInModes:
                 if self.for_backend:
-                    raise NotAGraph("a grad mode that is not the caller's")
+                    raise NotAGraph("a grad mode that is not the caller's", target)
                 function, modes = function.function, function.modes
                 if all(kind == "grad" for kind, *_ in modes):
                     grad_mode, modes = modes[-1][1], None
@@ -259,11 +290,11 @@ class Segment:
         if register in self.structures:
             step = self.structures[register]
             if step[0] in ("Dict", "NamedTuple"):
-                raise NotAGraph("a dict or named tuple as an argument")
+                raise NotAGraph("a dict or named tuple as an argument", register)
             items = [self.argument(item) for item in step[5]]
             return slice(*items) if step[0] == "Slice" else STRUCTURES[step[0]](items)
         if register in self.methods:
-            raise NotAGraph("a method as an argument")
+            raise NotAGraph("a method as an argument", register)
         if register in self.inside:
             return Ref(register)
         value = self.recorder.values[register].object
@@ -283,7 +314,7 @@ class Segment:
         if type(value) is torch.Size and step[0] == "GetAttr":
             self.add(Node(register, getattr, (self.argument(step[2]), step[4]), self.place_of(register)))
             return Ref(register)
-        raise NotAGraph(f"an argument of class {type(value).__name__}")
+        raise NotAGraph(f"an argument of class {type(value).__name__}", register)
 
     def pinned(self, register, value):
         kind = "CheckIs" if type(value) is bool else "CheckConst"

@@ -221,3 +221,119 @@ def test_backends_get_no_effects():
     torch.manual_seed(0)
     agrees(Net(), images(*[6] * 5), lambda module: cresset.compile(module, backend=backend))
     assert not any("dropout" in str(graph.graph) or "batch_norm" in str(graph.graph) for graph in graphs)
+
+
+def test_random_numbers_in_one_graph():
+    """The operators of the graph draw what eager PyTorch draws, in its order, also what is not used."""
+
+    def f(x):
+        a = F.dropout(x, 0.4, True) * 2 + torch.rand_like(x)
+        torch.rand_like(x)
+        b = torch.bernoulli(torch.sigmoid(a.detach())) + torch.randn(x.shape[0], 1)
+        return a, (b - x.detach().bernoulli(0.3)).tanh(), F.alpha_dropout(b, 0.2, True) + torch.normal(x, 1.0)
+
+    compiled = cresset.compile(f, fullgraph=True)
+    for i in range(8):
+        found = []
+        for function in (f, compiled):
+            torch.manual_seed(i)
+            x = torch.randn(3 + i % 3, 5).requires_grad_(i % 2 == 1)
+            result = function(x)
+            found.append([*result, torch.get_rng_state()])
+            if x.requires_grad:
+                found[-1] += torch.autograd.grad(sum(part.sum() for part in result), x)
+        assert all(map(torch.equal, *found)), i
+    (plan,) = [plan for plan in cresset.explain(compiled).plans if plan.applied]
+    assert plan.graph_calls >= 14 and plan.applied == 7
+
+
+GENERATOR = torch.Generator()
+
+
+def draws_from_a_generator(x, w):
+    y = torch.tanh(x + torch.randn(x.shape, generator=GENERATOR)) * 2 + torch.rand(4)
+    y = y @ w[torch.randperm(4, generator=GENERATOR)] + torch.empty(4).normal_(generator=GENERATOR)
+    drawn = torch.bernoulli(torch.sigmoid(y).detach(), generator=GENERATOR) + torch.rand(4, generator=None)
+    return y * drawn @ torch.ones(x.shape[0] % 2 + 3, 2)
+
+
+def test_random_numbers_of_a_generator():
+    """A plan that raises puts back both generators, and then the Python draws."""
+    compiled = cresset.compile(draws_from_a_generator)
+    for i in range(8):
+        found = []
+        for function in (draws_from_a_generator, compiled):
+            GENERATOR.manual_seed(i)
+            torch.manual_seed(i)
+            x = torch.randn(2 + (i % 4 != 3), 4).requires_grad_(i % 2 == 1)
+            w = torch.randn(4, 4).requires_grad_()
+            try:
+                result = function(x, w)
+                result = [result.detach(), *torch.autograd.grad(result.sum(), w)]
+            except RuntimeError as error:
+                result = [torch.tensor(list(str(error).encode()))]
+            found.append([*result, GENERATOR.get_state(), torch.get_rng_state()])
+        assert all(map(torch.equal, *found)), i
+    plans = cresset.explain(compiled).plans
+    assert plans[0].applied >= 5 and plans[0].raised >= 1, cresset.explain(compiled)
+
+
+def test_generators_that_come_and_go():
+    def f(x, generator):
+        return x + torch.rand(3, generator=generator)
+
+    compiled = cresset.compile(f)
+    for i in range(6):
+        generator = torch.Generator().manual_seed(i) if i % 3 else None
+        torch.manual_seed(i)
+        expected = f(torch.ones(3), generator)
+        if generator is not None:
+            generator.manual_seed(i)
+        torch.manual_seed(i)
+        assert torch.equal(compiled(torch.ones(3), generator), expected)
+
+
+def test_versions_of_statistics_after_an_exception():
+    """What a plan has written and put back, the program has not written."""
+
+    def f(net, x, w):
+        return net(x) @ w
+
+    torch.manual_seed(0)
+    plain = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Tanh())
+    captured = copy.deepcopy(plain)
+    compiled = cresset.compile(f)
+    raised = 0
+    for i in range(10):
+        x, w = torch.randn(3, 4), torch.randn(3 if i % 3 == 2 else 4, 2)
+        for net, function in ((plain, f), (captured, compiled)):
+            try:
+                function(net, x, w)
+            except RuntimeError:
+                raised += 1
+        for a, b in zip(plain.buffers(), captured.buffers(), strict=True):
+            assert torch.equal(a, b) and a._version == b._version, i
+    assert raised == 6 and any(plan.raised for plan in cresset.explain(compiled).plans)
+
+
+@pytest.mark.parametrize("draw", [
+    lambda x: torch.randint_like(x, 10), lambda x: torch.randint_like(x, 2, 10, dtype=torch.float64), torch.rand_like,
+    torch.randn_like, lambda x: torch.poisson(x.abs()), lambda x: torch.normal(x, 1.0), lambda x: F.dropout(x, 0.5, True),
+    lambda x: torch.multinomial(x.abs() + 0.1, 2), lambda x: torch.bernoulli(x.sigmoid()),
+])  # fmt: skip
+def test_gradients_through_random_numbers(draw):
+    def f(x):
+        drawn = draw(x)
+        return ((x * 2).tanh() + drawn.sum()) * 2 + 1, drawn
+
+    compiled = cresset.compile(f)
+    for i in range(5):
+        found = []
+        for function in (f, compiled):
+            torch.manual_seed(i)
+            x = torch.linspace(-1, 1, 5).requires_grad_()
+            total, drawn = function(x)
+            parts = [total, drawn] if drawn.requires_grad else [total]
+            gradient = torch.autograd.grad(sum(part.sum() for part in parts), x)[0]
+            found.append([total, drawn, gradient, torch.tensor(drawn.requires_grad), torch.get_rng_state()])
+        assert all(map(torch.equal, *found)), i

@@ -4,6 +4,7 @@ import collections.abc
 import enum
 import functools
 import inspect
+import math
 import random
 import warnings
 
@@ -648,3 +649,84 @@ def test_views_of_what_requires_a_gradient(mode):
         for i in range(6):
             x = torch.randn(2, 3, 16)
             assert same(f(x), compiled(x)), i
+
+
+def test_plans_are_made_without_warnings():
+    """What an operator says of the tensors that a plan is made with, it does not say of the program's."""
+
+    def f(x):
+        y = x * 2 + 1
+        return ((y - y.mean()) / (y.std() + 1e-8)).tanh() + y.var()
+
+    compiled = cresset.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(4):
+            x = torch.randn(8)
+            assert same(f(x), compiled(x))
+    (plan,) = cresset.explain(compiled).plans
+    assert plan.raised == 0 and plan.applied == 3
+
+
+def test_results_with_names():
+    """What `sort`, `max`, `topk` and their like return is unpacked, asked by name and by place in one graph."""
+
+    def f(x):
+        values, indices = torch.sort(x.tanh() * 2 + 1)
+        best = (x * 2).topk(2)
+        return (
+            values.exp(),
+            indices,
+            torch.max(x, -1).values * 2,
+            best[0] + 1,
+            best.indices,
+            x.min(0)[1] * 2,
+            x.aminmax().max,
+        )
+
+    compiled = agree(f, (torch.randn(4, 3),), (torch.randn(2, 5),))
+    (plan,) = [plan for plan in cresset.explain(compiled).plans if plan.applied]
+    assert plan.graph_calls >= 12
+
+    def whole(x):
+        y = (x * 2 + 1).relu() - x
+        return torch.max(y, 0), y.sort()
+
+    agree(whole, (torch.randn(4, 3),))
+
+
+def test_roots_of_sizes():
+    """They are in the graph; what raises for a size of zero is Python's."""
+
+    def f(q, k):
+        q, k = q * 2, k + 1
+        scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
+        return torch.softmax(scores, -1) * q.shape[-1] ** 0.5 + len(k) ** 1.5
+
+    def inverse(x):
+        y = (x * 2 + 1).tanh() - 1
+        return y.sum() * (1 / math.sqrt(y.shape[0]))
+
+    compiled = agree(f, (torch.randn(2, 3, 4), torch.randn(2, 3, 4)), (torch.randn(1, 5, 0), torch.randn(1, 5, 0)))
+    (plan,) = [plan for plan in cresset.explain(compiled).plans if plan.applied]
+    assert plan.graph_calls >= 10
+    compiled = agree(inverse, (torch.randn(3),), (torch.randn(5),))
+    with pytest.raises(ZeroDivisionError):
+        compiled(torch.randn(0))
+
+
+def test_linear_of_a_weight_that_the_graph_computes():
+    """Where the weight requires a gradient, eager PyTorch multiplies in another way, with other bits."""
+
+    def f(x, w, b):
+        return F.linear(x.transpose(0, 1), w * 2, b).tanh() * 2 + F.linear(x.transpose(0, 1), w[:16], b)
+
+    compiled = cresset.compile(f)
+    for i in range(24):
+        x = torch.randn([(3, 5, 40), (2, 3, 5, 40), (1, 7, 40), (5, 1, 40)][i % 4]).requires_grad_(i % 3 == 0)
+        w, b = torch.randn(16, 40, requires_grad=True), torch.randn(16, requires_grad=True) if i % 8 < 4 else None
+        results = [function(x, w, b) for function in (f, compiled)]
+        assert same(*results), i
+        gradients = [torch.autograd.grad(result.sum(), w)[0] for result in results]
+        assert torch.allclose(*gradients, rtol=1e-4, atol=1e-4)
+    assert all(plan.graph_calls >= 6 and plan.applied >= 3 for plan in cresset.explain(compiled).plans)

@@ -2,6 +2,7 @@
 variables of the environment, slices, functools.partial, objects with a `__call__`."""
 
 import functools
+import math
 import os
 
 import pytest
@@ -569,13 +570,11 @@ def test_functions_that_are_one_graph():
         seen["n"] += 1
         with torch.no_grad():
             y = net(x)
-        with torch.autocast("cpu", torch.bfloat16):
-            z = x @ x.T
         try:
             k = seen["none"]
         except KeyError:
             k = 2
-        return y * k, z, torch.randn(2), [row + seen["n"] for row in x]
+        return y * k, x @ x.T, torch.randn(2), [row + seen["n"] for row in x]
 
     compiled = cresset.compile(f, fullgraph=True)
     for i in range(4):
@@ -584,4 +583,80 @@ def test_functions_that_are_one_graph():
         seen["n"] -= 1
         torch.manual_seed(i)
         assert same(f(X), result)
-    assert len(plans_of(compiled)) == 1
+    assert [plan.graph_calls > 10 for plan in plans_of(compiled)] == [True]
+
+
+def attends(q, k):
+    q, k = q * 2, k + 1
+    return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)), -1) * q.shape[-1] ** 0.5
+
+
+def takes_parts(x):
+    first, second = (x * 2).chunk(2)
+    values, indices = x.sort(-1)
+    return [first, second.exp()], indices, values + 1, x.max(-1).values, x.shape, x.sum().item()
+
+
+def counts(x):
+    return net_in_training(x).relu()
+
+
+net_in_training = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4), torch.nn.Dropout(0.5))
+
+
+@pytest.mark.parametrize(("f", "arguments", "calls"), [
+    (lambda x: x + 1, (X,), 1),
+    (attends, (X, X), 10),
+    (takes_parts, (X,), 9),
+    (counts, (X,), 5),
+    (lambda x: x * torch.tensor([2.0]) + torch.ones(4), (X,), 2),
+    (lambda x: x.shape[0] + 1, (X,), 0),
+])  # fmt: skip
+def test_one_compiled_graph(f, arguments, calls):
+    compiled = cresset.compile(f, fullgraph=True)
+    for i in range(4):
+        given = [(argument + i).requires_grad_(i > 1) for argument in arguments]
+        results, gradients = [], []
+        for function in (f, compiled):
+            torch.manual_seed(i)
+            results.append(function(*given))
+            first = results[-1][0][0] if type(results[-1]) is tuple else results[-1]
+            if i > 1 and calls:
+                gradients.append(torch.autograd.grad(first.sum(), given[0])[0])
+        assert same(*results), i
+        assert not gradients or torch.allclose(*gradients, atol=1e-6)
+    plans = plans_of(compiled)
+    assert len(plans) == (calls > 0) and all(plan.graph_calls >= calls and plan.applied == 3 for plan in plans), plans
+
+
+@pytest.mark.parametrize(("text", "line", "reason", "says"), [
+    ("y = x * 2\n    z = torch.tensor([y.shape[0]])\n    return y + z", 3, "a call of tensor, which", "pass its result"),
+    ("y = (x * 2).tanh()\n    n = y.sum().item()\n    return y * n", 3, "a call of item, which", "pass its result"),
+    ("y = x * 2\n    n = 1 / math.sqrt(y.sum(0).numel() - 1)\n    return y * n", 3, "a call of sqrt, which", "pass its result"),
+    ("y = x * 2\n    return y.chunk(2)", 3, "the whole tuple that chunk returns", "Return its parts"),
+    ("y = x * 2\n    z = y.contiguous()\n    return y is z", 4, "the identity", "before the call"),
+    ("y = x * 2\n    return lambda: y", 3, "a result that a graph can't", "Return tensors"),
+    ("with torch.autocast('cpu', torch.bfloat16):\n        y = x @ x.T\n    return y + 1", 4, "a mode", "around the call"),
+])  # fmt: skip
+def test_what_is_not_in_the_compiled_graph(text, line, reason, says):
+    names = {"torch": torch, "math": math}
+    exec(compile(f"def f(x):\n    {text}\n", "<program>", "exec"), names)
+    compiled = cresset.compile(names["f"], fullgraph=True)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match=f"line {line} can't be in one graph with the rest: {reason}") as error:
+            compiled(X)
+        assert says in str(error.value), str(error.value)
+    assert same(cresset.compile(names["f"])(X), names["f"](X)) or "lambda" in text
+
+
+def test_calls_that_lead_to_what_is_not_in_the_compiled_graph():
+    def inner(x):
+        return x * torch.tensor([x.shape[0]])
+
+    def outer(x):
+        return inner(torch.sigmoid(x)) + 1
+
+    with pytest.raises(RuntimeError, match="a call of tensor, which") as error:
+        cresset.compile(outer, fullgraph=True)(X)
+    lines = [line.strip() for line in str(error.value).splitlines()]
+    assert lines.index("return inner(torch.sigmoid(x)) + 1") < lines.index("return x * torch.tensor([x.shape[0]])")

@@ -382,3 +382,97 @@ def test_modes_with_options(options):
     compiled = cresset.compile(f, **options)
     for _ in range(4):
         assert same(compiled(X), f(X))
+
+
+# ---- Gradients that are set on or off by a statement
+
+
+def sets_and_restores(x, w):
+    y = torch.tanh(x @ w) * 2 + 1
+    before = torch.is_grad_enabled()
+    torch.set_grad_enabled(False)
+    z = torch.sigmoid(y @ w) * 3 + torch.is_grad_enabled()
+    torch.set_grad_enabled(before)
+    return y, z, torch.relu(y * z) @ w + torch.is_grad_enabled()
+
+
+def leaves_off(x, w):
+    torch.set_grad_enabled(mode=False)
+    return torch.sigmoid(x @ w) * 3 - 1
+
+
+def sets_in_a_callee(x, w):
+    y = leaves_off(x, w)
+    return y, (x @ w).tanh()
+
+
+def sets_within_with(x, w):
+    with torch.no_grad():
+        y = x @ w
+        torch.set_grad_enabled(True)
+        y = y + x * 2
+    torch.set_grad_enabled(False)
+    with torch.enable_grad():
+        z = (x * w).tanh() + 1
+    return y, z, x * 3
+
+
+def sets_within_autocast(x, w):
+    with torch.autocast("cpu", torch.bfloat16):
+        y = x @ w
+        torch.set_grad_enabled(False)
+        y = (y @ w).tanh()
+    return y, x @ w
+
+
+def sets_and_raises(x, w):
+    torch.set_grad_enabled(False)
+    y = torch.sigmoid(x @ w) * 3 - 1
+    return y @ w[: 3 + (x.shape[0] % 2)]
+
+
+def sets_and_branches(x, w):
+    torch.set_grad_enabled(x.shape[0] > 4)
+    y = torch.relu(x @ w) * 2
+    if y.shape[0] == 5:
+        torch.set_grad_enabled(True)
+    return y, y + x
+
+
+@pytest.mark.parametrize("around", [True, False])
+@pytest.mark.parametrize("f", [
+    sets_and_restores, leaves_off, sets_in_a_callee, sets_within_with, sets_within_autocast, sets_and_raises, sets_and_branches,
+], ids=lambda f: f.__name__)  # fmt: skip
+def test_statements_that_set_whether_gradients_are_on(f, around):
+    cresset.reset()
+    compiled = cresset.compile(f)
+    w = torch.randn(4, 4, requires_grad=True)
+    for i in range(10):
+        x = torch.randn(4 + i % 2, 4, requires_grad=True)
+        x = x if f is not sets_within_with else torch.randn(4, 4, requires_grad=True)
+        found = []
+        for function in (f, compiled):
+            try:
+                torch.set_grad_enabled(around)
+                result = function(x, w)
+            except RuntimeError as error:
+                result = str(error)
+            after = torch.is_grad_enabled()
+            torch.set_grad_enabled(True)
+            gradients = ()
+            if not isinstance(result, str):
+                parts = [part for part in (result if isinstance(result, tuple) else (result,)) if part.requires_grad]
+                if parts:
+                    total = sum(part.float().sum() for part in parts)
+                    gradients = torch.autograd.grad(total, (x, w), allow_unused=True)
+            found.append((result, after, gradients))
+        assert same(*found), (i, found)
+
+
+def test_a_statement_that_sets_a_mode_is_part_of_the_plan():
+    compiled = cresset.compile(sets_and_restores)
+    for _ in range(4):
+        compiled(X[:, :3], torch.randn(3, 3))
+    (plan,) = [plan for plan in cresset.explain(compiled).plans if plan.applied]
+    assert plan.graph_calls >= 4 and plan.applied == 3
+    assert torch.is_grad_enabled()

@@ -72,6 +72,12 @@ class Call {
     return wanted && wanted->isDevice() && deviceOf(tensor) == wanted->toDevice();
   }
 
+  /// Whether the graph computes it. Only a tensor from outside says in a region that it requires a
+  /// gradient.
+  bool isComputed(std::string_view argument) const {
+    const Node* node = value(argument)->node();
+    return node->kind() != prim::Param || node->owningBlock()->owningNode();
+  }
   bool mayRequireGrad(std::string_view argument) const { return cresset::mayRequireGrad(value(argument)->type()); }
   /// Of what may be None or not neither is true.
   bool isNone(std::string_view argument) const { return isNoneConstant(value(argument)); }

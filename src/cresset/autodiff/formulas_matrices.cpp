@@ -146,6 +146,15 @@ def folded(a: Tensor, b: Tensor) -> Tensor:
   sizes.append(b.size(1))
   return torch._unsafe_view(flat.mm(b), sizes)
 
+# With a bias, PyTorch computes product and sum of a contiguous input in one.
+def folded_linear(input: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
+  if bias is None:
+    return folded(input, weight.t())
+  if input.is_contiguous():
+    return torch.linear(input, weight, bias)
+  # The bias may not make the result larger.
+  return torch._unsafe_view(folded(input, weight.t()) + bias, input.size()[:-1] + [weight.size(0)])
+
 def folded_from_right(a: Tensor, b: Tensor) -> Tensor:
   result = folded(b.mT, a.t() if a.dim() == 2 else a)
   return result.mT.contiguous() if a.dim() == 2 else result

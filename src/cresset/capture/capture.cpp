@@ -16,6 +16,12 @@ constexpr int kMaxInARow = 256;     // plans of a frame without a backward jump 
 constexpr int kMaxRecordings = 64;  // of a code object that has no plans yet
 constexpr int kMaxQuietRuns = 16;   // of frames without plans in which nothing was left to record
 
+// Costs, in steps of a plan, each of which takes about what an instruction takes longer here than in CPython.
+constexpr int kCostOfFrame = 25;
+constexpr int kCostOfPlan = 15;
+constexpr int kTrialRuns = 128;        // frames after which it is judged whether plans save more than they cost
+constexpr long kLongFrame = 1L << 20;  // instructions after which it is judged within a frame
+
 /// What is known of an instruction.
 struct Entry {
   std::vector<PyObject*> plans;  // that begin here; owned
@@ -28,6 +34,7 @@ class PlanTable {
   size_t num_plans = 0;
   int recordings = 0;
   int quiet_runs = 0;
+  bool is_given_back = false;
 
   PlanTable() = default;
   ~PlanTable() { forget(); }
@@ -57,6 +64,18 @@ class PlanTable {
     entry.attempts++;
     never_has_plans_[instruction] = entry.plans.empty() && entry.attempts >= kMaxAttempts;
   }
+  /// A frame has saved so many steps, or lost them, since its plans were made.
+  void judge(long saved) {
+    saved_ += saved;
+    if (++judged_runs_ < kTrialRuns) return;
+    if (saved_ < 0) giveBack();
+    saved_ = judged_runs_ = 0;
+  }
+  void giveBack() {
+    forget();
+    recordings = kMaxRecordings;
+    is_given_back = true;
+  }
   /// visit(index of an instruction, plan).
   template <typename F>
   void forEachPlan(const F& visit) const {
@@ -77,10 +96,13 @@ class PlanTable {
     num_plans = 0;
     recordings = 0;
     quiet_runs = 0;
+    saved_ = judged_runs_ = 0;
+    is_given_back = false;
     for (PyObject* plan : old) Py_DECREF(plan);
   }
 
  private:
+  long saved_ = 0, judged_runs_ = 0;
   // Both by index of the instruction. The second is what running frames read, and fits into the cache.
   std::vector<std::unique_ptr<Entry>> entries_;
   std::vector<char> never_has_plans_;
@@ -244,8 +266,13 @@ class Quiet {
   FrameFunction before_;
 };
 
+/// The recorder lets go of what it has seen, which the program may let go of from now on.
 void abandon(Recording& mine) {
+  dropError();
+  if (!mine.alive) return;
   mine.alive = false;
+  Quiet quiet;
+  Py_XDECREF(PyObject_CallMethod(mine.recorder, "end", nullptr));
   dropError();
 }
 
@@ -359,7 +386,7 @@ class CapturedFrame {
         break;
       }
       // Backward jumps, where signals are seen to, may be within plans.
-      if (outcome != Outcome::Raise && machine_.next <= machine_.instruction->start) plans_in_a_row_ = 0;
+      if (outcome != Outcome::Raise && machine_.next <= machine_.instruction->start) jumpBack();
       if (outcome != Outcome::Raise && !tellAfter()) outcome = Outcome::Raise;
       if (outcome != Outcome::Raise) continue;
       const Expected expected = raiseAsRecorded();
@@ -376,6 +403,7 @@ class CapturedFrame {
       break;
     }
     drop();
+    if (inlined_ == nullptr && is_quiet_ && table_.num_plans > 0) table_.judge(saved_ - kCostOfFrame);
     if (inlined_ == nullptr && is_quiet_ && table_.num_plans == 0 && ++table_.quiet_runs >= kMaxQuietRuns) {
       table_.recordings = kMaxRecordings;
     }
@@ -395,6 +423,13 @@ class CapturedFrame {
   Recording* current() {
     Recording* active = inlined_ != nullptr ? inlined_ : mine_.recorder != nullptr ? &mine_ : nullptr;
     return active != nullptr && active->alive ? active : nullptr;
+  }
+
+  void jumpBack() {
+    plans_in_a_row_ = 0;
+    if (evaluated_ < kLongFrame || inlined_ != nullptr || mine_.recorder != nullptr) return;
+    if (saved_ < 0 && table_.num_plans > 0) table_.giveBack();
+    evaluated_ = saved_ = 0;
   }
 
   /// Nothing is to be gained from running the rest here.
@@ -442,7 +477,10 @@ class CapturedFrame {
       PlanResult result = PlanResult::CheckFailed;
       // Plans may come and go while one runs.
       for (size_t i = 0; result == PlanResult::CheckFailed && i < entry.plans.size(); i++) {
-        result = applyPlan(*reinterpret_cast<Plan*>(entry.plans[i]), machine_);
+        auto& plan = *reinterpret_cast<Plan*>(entry.plans[i]);
+        const int saved = plan.saved, num_steps = int(plan.steps->size());
+        result = applyPlan(plan, machine_);
+        saved_ += (result == PlanResult::Applied ? saved : -num_steps / 2) - kCostOfPlan;
       }
       if (hasInterruption()) return true;
       if (result == PlanResult::Applied && ++plans_in_a_row_ < kMaxInARow) continue;
@@ -546,6 +584,10 @@ class CapturedFrame {
     Callee callee(context_);
     context_.recording = active;
     context_.expects_any = active == nullptr && inlined_ == nullptr;
+    if (active == nullptr) {
+      evaluated_++;
+      saved_--;
+    }
     return runInstruction(machine_);
   }
 
@@ -574,6 +616,8 @@ class CapturedFrame {
   size_t start_ = 0;              // the instruction at which the recording began
   std::vector<size_t> recorded_;  // those that followed, of this frame
   int plans_in_a_row_ = 0;
+  long evaluated_ = 0;               // instructions that were run here
+  long saved_ = 0;                   // by plans, less what was lost: in steps
   bool may_be_interrupted_ = false;  // something else than the instruction has run
   bool is_quiet_ = true;             // nothing was recorded
 };
@@ -659,6 +703,13 @@ void forgetPlans(PyObject* code, const PyObject* recorder) {
   for (auto& [of, table] : state->tables) {
     if (recorder == nullptr || of == recorder) table.forget();
   }
+}
+
+bool isGivenBack(PyObject* code, const PyObject* recorder) {
+  const CodeState* state = stateOf(code, false);
+  if (state == nullptr) return false;
+  const auto found = state->tables.find(recorder);
+  return found != state->tables.end() && found->second.is_given_back;
 }
 
 PyObject* plansOf(PyObject* code, const PyObject* recorder) {

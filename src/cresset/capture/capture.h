@@ -9,6 +9,9 @@
 //
 // A callee that is recorded as part of its caller's plan ("inline") leaves its own plans alone.
 //
+// A code object whose plans save less than its instructions cost here is CPython's again: counts of steps and
+// instructions say so, not times, so that each process decides alike.
+//
 // Thread-safety: all under the GIL; which frames a thread captures or records is the thread's own.
 #pragma once
 
@@ -51,6 +54,9 @@ void forgetPlans(PyObject* code, const PyObject* recorder);
 
 /// A list of (start, plan) of a code object, of one maker of recorders or of all (null); a new reference.
 PyObject* plansOf(PyObject* code, const PyObject* recorder);
+
+/// Whether a code object is CPython's again, for one maker of recorders.
+bool isGivenBack(PyObject* code, const PyObject* recorder);
 
 bool addViewClass(PyObject* module);
 

@@ -80,6 +80,12 @@ PyObject* plans(PyObject*, PyObject* arguments) {
   return plansOf(code, recorder);
 }
 
+PyObject* givenBack(PyObject*, PyObject* arguments) {
+  PyObject *code, *recorder;
+  if (!readOwner(arguments, code, recorder)) return nullptr;
+  return PyBool_FromLong(isGivenBack(code, recorder));
+}
+
 PyObject* capturing(PyObject*, PyObject*) {
   return PyBool_FromLong(isCapturing());
 }
@@ -106,6 +112,7 @@ PyMethodDef methods[] = {
     {"call_plainly", plainly, METH_VARARGS, nullptr},
     {"is_capturing", capturing, METH_NOARGS, nullptr},
     {"forget_plans", forget, METH_VARARGS, nullptr},
+    {"is_given_back", givenBack, METH_VARARGS, nullptr},
     {"plans_of", plans, METH_VARARGS, nullptr},
     {"new_plan", newPlan, METH_VARARGS, nullptr},
     {"version_of", version, METH_O, nullptr},

@@ -824,11 +824,11 @@ bool isPlan(PyObject* object) {
 }
 
 PyObject* newPlan(PyObject*, PyObject* arguments) {
-  int start = 0, end = 0, num_registers = 0, depth = 0;
+  int start = 0, end = 0, num_registers = 0, depth = 0, saved = 0;
   PyObject *code = nullptr, *steps = nullptr, *outputs = nullptr, *stores = nullptr, *info = nullptr;
   if (!PyArg_ParseTuple(
-          arguments, "O!iiiiO!O!O!O", &PyCode_Type, &code, &start, &end, &num_registers, &depth, &PyList_Type, &steps,
-          &PyList_Type, &outputs, &PyList_Type, &stores, &info)) {
+          arguments, "O!iiiiO!O!O!Oi", &PyCode_Type, &code, &start, &end, &num_registers, &depth, &PyList_Type, &steps,
+          &PyList_Type, &outputs, &PyList_Type, &stores, &info, &saved)) {
     return nullptr;
   }
   auto* plan = PyObject_New(Plan, plan_class);
@@ -844,6 +844,7 @@ PyObject* newPlan(PyObject*, PyObject* arguments) {
   plan->outputs = new std::vector<PlanOutput>();
   plan->stores = new std::vector<PlanStore>();
   plan->info = Py_NewRef(info);
+  plan->saved = saved;
   plan->applied = plan->failed = plan->raised = 0;
   PlanReader reader(*plan, reinterpret_cast<PyCodeObject*>(code));
   bool valid = reader.readPlaces();

@@ -115,12 +115,14 @@ struct Plan {
   std::vector<PlanOutput>* outputs;
   std::vector<PlanStore>* stores;
   PyObject* info;  // what the recorder says of it; owned
+  int saved;       // what a run saves, less what its steps cost: in steps
   unsigned long long applied, failed, raised;
 };
 
 /// From what the recorder in Python says: (code, start, end, number of registers, depth at the end, [(kind, target, a,
 /// b, object, inputs, dead)], [(slot, register)], [(register of a dict, list or cell, key, register or -1, register of
-/// what is there before or -1, whether the plan makes the dict, whether it is a global variable)], what `info` says).
+/// what is there before or -1, whether the plan makes the dict, whether it is a global variable)], what `info` says,
+/// what a run saves).
 /// Null with an exception set if that is malformed: ValueError if a number is none that the code's frames and the steps
 /// before have (a register that was not set, a slot, a place in the code).
 PyObject* newPlan(PyObject* module, PyObject* arguments);

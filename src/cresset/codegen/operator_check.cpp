@@ -19,13 +19,21 @@ namespace cresset::codegen {
 
 namespace {
 
-/// What the call raises; nothing if it returns. Nothing sees the call: no tape, dispatch mode, trace or profiler.
+class NoWarnings final : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning&) override {}
+};
+
+/// What the call raises; nothing if it returns. Nothing sees the call: no tape, dispatch mode, trace, profiler or
+/// handler of warnings.
 std::string errorOf(const Operator& op, const std::vector<c10::IValue>& arguments) {
   const c10::impl::ForceDispatchKeyGuard no_modes(
       c10::DispatchKeySet({c10::DispatchKey::BackendSelect, c10::DispatchKey::ADInplaceOrView}),
       c10::autograd_dispatch_keyset | c10::autocast_dispatch_keyset);
   const at::AutoDispatchBelowADInplaceOrView below;
   const at::DisableRecordFunctionGuard unseen;
+  static NoWarnings no_warnings;
+  const c10::WarningUtils::WarningHandlerGuard unheard(&no_warnings);
   Stack stack(arguments);
   try {
     op.call(stack, arguments.size());

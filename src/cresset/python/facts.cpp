@@ -166,7 +166,9 @@ void collectUnknownOperators(Block* block, bool may_be_random, std::set<std::str
     const OperatorRow* row = findOperatorRow(op->fullName());
     const bool is_known = !op->isOfDispatcher() || (row && !row->facts.empty()) || op->keepsSizes() ||
                           (op->isMutable() && op->isPointwise());
-    if (!is_known || op->hasSideEffects() || !(may_be_random || op->isDeterministic())) names.insert(op->fullName());
+    // To draw random numbers is a side effect, too.
+    const bool is_random = row && !op->isDeterministic();
+    if (!is_known || (is_random ? !may_be_random : op->hasSideEffects())) names.insert(op->fullName());
   }
 }
 
