@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/functorch/BatchedTensorImpl.h>
+#include <ATen/functorch/DynamicLayer.h>
 #include <ATen/functorch/TensorWrapper.h>
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
@@ -18,6 +19,7 @@
 
 #include "cresset/functionalization/each_tensor.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_forms.h"
 #include "cresset/support/error.h"
 
 namespace cresset::live {
@@ -32,6 +34,11 @@ constexpr c10::DispatchKeySet kFunctorch({c10::DispatchKey::FuncTorchBatched, c1
 
 bool isOfFunctorch(const at::Tensor& tensor) {
   return tensor.key_set().has_any(kFunctorch);
+}
+
+int64_t depthOfFunctorch() {
+  const auto layer = at::functorch::maybeCurrentDynamicLayer();
+  return layer ? layer->layerId() : 0;
 }
 
 at::Tensor leaveGradient(const at::Tensor& gradient);
@@ -132,7 +139,7 @@ bool isMadeForLiteral() {
 
 }  // namespace
 
-Level::Level(bool copies_views) : state_(std::make_shared<LevelState>()) {
+Level::Level(bool copies_views) : state_(std::make_shared<LevelState>()), depth_(depthOfFunctorch()) {
   state_->client = this;
   state_->copies_views = copies_views;
   registerWrapperKernel();
@@ -143,8 +150,15 @@ Level::~Level() {
   state_->client = nullptr;
 }
 
+/// Whether a transform of functorch that was entered within the level has wrapped it. Those of torch.func.functionalize
+/// may come from outside, too.
+bool Level::isOfInnerTransform(const at::Tensor& tensor) const {
+  return isOfFunctorch(tensor) ||
+         (tensor.key_set().has(c10::DispatchKey::Functionalize) && depthOfFunctorch() > depth_);
+}
+
 bool Level::isFromOutside(const at::Tensor& tensor) const {
-  if (!tensor.defined() || isOfFunctorch(tensor)) return false;
+  if (!tensor.defined() || isOfInnerTransform(tensor)) return false;
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) return false;
   if (const Wrapper* wrapper = wrapperOf(tensor)) return wrapper->memory().level != state_;
   return tensor.layout() == c10::kStrided && !tensor.is_quantized() && !tensor.is_nested() &&
@@ -268,7 +282,7 @@ void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> g
     for (size_t k = 0; k < after.size(); ++k) {
       const Wrapper* wrapper = wrapperOf(after[k]);
       if (!wrapper) {
-        if (isOfFunctorch(after[k])) continue;
+        if (isOfInnerTransform(after[k])) continue;
         throw UserError(
             "Within cresset.functionalize, '" + op.schema().name() +
             "' can't write to a tensor that is sparse, quantized or nested: make a new tensor");
@@ -279,6 +293,12 @@ void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> g
         throw UserError(
             "Within cresset.functionalize, '" + op.schema().name() +
             "' can't change the sizes or strides of a tensor from outside: call the operator without the underscore");
+      }
+      if (records && wrapper->memory().foreign && wrapper->part()->repeats) {
+        throw UserError(
+            "Within cresset.functionalize, a tensor from outside can't be written where gradients are recorded if "
+            "several "
+            "of its elements are one in memory: write to a clone of it");
       }
       if (records && wrapper->memory().flat) {
         throw UserError(
@@ -308,6 +328,13 @@ bool Level::takeLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   return true;
 }
 
+c10::SymInt Level::sizeOf(const at::Tensor& tensor, int64_t dim) {
+  const Wrapper* wrapper = wrapperOf(tensor);
+  if (!wrapper || wrapper->memory().level != state_) return tensor.sym_size(dim);
+  const Emission emission(*state_);
+  return sizeForClients(current(wrapper->part()), dim);
+}
+
 void Level::call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
   try {
     run(op, keys, stack);
@@ -317,8 +344,69 @@ void Level::call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::v
   }
 }
 
+/// While it lives, what is computed of these tensors alone stays as it is, for a composite kernel that reads their
+/// elements.
+class Level::ReadScope {
+ public:
+  ReadScope(Level& level, std::vector<at::Tensor> tensors) : level_(level), outer_(std::move(level.read_)) {
+    level_.read_ = std::move(tensors);
+  }
+  ~ReadScope() { level_.read_ = std::move(outer_); }
+  ReadScope(const ReadScope&) = delete;
+  ReadScope& operator=(const ReadScope&) = delete;
+
+ private:
+  Level& level_;
+  std::vector<at::Tensor> outer_;
+};
+
+/// Whether the call was one of what a composite kernel reads, which goes past the level.
+bool Level::passRead(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
+  if (read_.empty()) return false;
+  const size_t count = op.schema().arguments().size();
+  bool any = false;
+  for (auto at = stack.end() - static_cast<ptrdiff_t>(count); at != stack.end(); ++at) {
+    for (const at::Tensor& tensor : tensorsIn(*at)) {
+      const auto isSame = [&](const at::Tensor& other) { return other.is_same(tensor); };
+      if (std::none_of(read_.begin(), read_.end(), isSame)) return false;
+      any = true;
+    }
+  }
+  if (!any) return false;
+  handOn(op, keys, stack);
+  for (size_t i = stack.size() - op.schema().returns().size(); i < stack.size(); ++i)
+    for (const at::Tensor& tensor : tensorsIn(stack[i])) read_.push_back(tensor);
+  return true;
+}
+
+/// A composite operator whose kernel reads elements past the operators. Where nothing needs to see what it is composed
+/// of, it is called whole, below autograd; else the kernel gets tensors with memory.
+void Level::runReading(
+    const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack,
+    const std::vector<size_t>& reads) {
+  const std::span<IValue> arguments = std::span<IValue>(stack).last(op.schema().arguments().size());
+  bool whole = !keys.has(c10::DispatchKey::FuncTorchDynamicLayerFrontMode);
+  for (const c10::Argument& result : op.schema().returns()) whole &= result.alias_info() == nullptr;
+  for (const IValue& argument : arguments) {
+    for (const at::Tensor& tensor : tensorsIn(argument))
+      whole &= !isOfInnerTransform(tensor) && !(at::GradMode::is_enabled() && tensor.requires_grad());
+  }
+  if (whole) return letPass(op, keys - c10::autograd_dispatch_keyset_with_ADInplaceOrView, stack);
+  std::vector<at::Tensor> read;
+  for (const size_t i : reads) {
+    eachTensor(arguments[i], [&](at::Tensor& tensor) {
+      if (isOfInnerTransform(tensor) || tensor.requires_grad()) return false;
+      tensor = sync(tensor, false);
+      read.push_back(tensor);
+      return true;
+    });
+  }
+  const ReadScope scope(*this, std::move(read));
+  letPass(op, keys, stack);
+}
+
 void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
-  if (takeLiteral(op, keys, stack)) return;
+  if (takeLiteral(op, keys, stack) || passRead(op, keys, stack)) return;
   const size_t count = op.schema().arguments().size();
   const auto first = stack.end() - static_cast<ptrdiff_t>(count);
   bool wrapped = false, tensors = false;
@@ -344,7 +432,12 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
   if (wrapped) {
     const HiddenFromModes hidden;
     const c10::impl::LocalDispatchKeySet local = c10::impl::tls_local_dispatch_key_set();
-    letPass(op, ((keys - kPython) | withKernels(op, added)) - local.excluded_, stack);
+    const c10::DispatchKeySet with = ((keys - kPython) | withKernels(op, added)) - local.excluded_;
+    if (const std::vector<size_t>* reads = readsMemory(op)) {
+      runReading(op, with, stack, *reads);
+    } else {
+      letPass(op, with, stack);
+    }
   } else if (!tensors) {
     handOn(op, keys, stack);
   } else {
@@ -363,6 +456,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
       if (literal) literals_[tensor.unsafeGetTensorImpl()] = tensor;
       if (!wraps || wrapperOf(tensor) || !isFromOutside(tensor) || entries_.contains(tensor.unsafeGetTensorImpl()))
         return false;
+      tellClientsOfWrites(tensor);
       tensor = wrapFresh(tensor, state_);
       return true;
     });
@@ -391,7 +485,8 @@ void Level::copyBack(Entry& entry) {
     at::_ops::copy_::call(entry.tensor, source, false);
   } else {
     const at::AutoGradMode off(false);
-    at::_ops::copy_::call(entry.tensor, value, false);
+    at::Tensor target = withoutRepeats(entry.tensor);
+    at::_ops::copy_::call(target, withoutRepeats(value), false);
   }
   // The program's own writes have raised it; what was kept after them is not what this copy changes.
   if (counted) {
@@ -561,6 +656,13 @@ at::Tensor Level::leave(const at::Tensor& tensor) {
   return value;
 }
 
+void Level::settle() {
+  if (c10::impl::TorchDispatchModeTLS::any_modes_set() || detail::activeClients()) return;
+  const c10::impl::ExcludeDispatchKeyGuard plain(c10::DispatchKeySet(
+      {c10::DispatchKey::FuncTorchDynamicLayerFrontMode, c10::DispatchKey::FuncTorchDynamicLayerBackMode}));
+  for (const at::Tensor& wrapper : livingWrappers(*state_)) wrapperOf(wrapper)->settle();
+}
+
 at::Tensor Level::sync(const at::Tensor& tensor, bool shares) {
   at::Tensor wrapped = lift(tensor);
   const Wrapper* wrapper = wrapperOf(wrapped);
@@ -583,6 +685,7 @@ at::Tensor Level::sync(const at::Tensor& tensor, bool shares) {
       memory.value = detachedHidden(owner->tensor, *state_);
     }
     memory.exposed = memory.value;
+    tellClientsOfWrites(memory.exposed, false);
     ++memory.generation;
   }
   const Emission emission(*state_);

@@ -162,6 +162,8 @@ class Recorder final : public OperatorClient {
 
   // ---- Events
   void call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack) override;
+  c10::SymInt sizeOf(const at::Tensor& tensor, int64_t dim) override;
+  void noteWritesAreSeen(const at::Tensor& tensor, bool are_seen) override;
   /// Runs the operator on the stack and records it.
   void runOperator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack);
   /// Runs a program's function on arguments that fit its schema, and records the call.
