@@ -192,13 +192,9 @@ def test_tensors_that_are_kept_are_tensors(remove):
         kept["given"].fill_(7)
         copied = copy.deepcopy(kept["transposed"])
         lists = {name: tensor.tolist() for name, tensor in kept.items()}
-        return lists, copied.tolist(), kept["made"].numpy().tolist(), x.tolist(), repr(kept), y.tolist(), kept["data"]
+        return lists, copied.tolist(), kept["made"].numpy().tolist(), x.tolist(), repr(kept), y.tolist()
 
-    expected, found = run(f), run(cresset.functionalize(f, remove=remove))
-    if remove == "mutations":
-        assert expected[:6] == found[:6]
-    else:  # results are no memory of anything else
-        assert expected[:5] == found[:5] and found[5] == [[1, 3, 5], [7, 9, 11]]
+    assert run(f) == run(cresset.functionalize(f, remove=remove))
 
 
 def test_what_autograd_keeps_is_memory():
@@ -212,11 +208,9 @@ def test_what_autograd_keeps_is_memory():
         loss, y = function(x, w)
         loss.backward(retain_graph=True)
         first = [x.grad.clone(), w.grad.clone()]
-        y.detach().mul_(2)
+        with torch.no_grad():
+            y.add_(1)
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-            y.add_(1) if not y.requires_grad else y.data.add_(0), loss.backward(retain_graph=True), y.detach().add_(1)
-            with torch.no_grad():
-                y.add_(1)
             loss.backward()
         return [bits(tensor) for tensor in (*first, x.grad, w.grad)]
 

@@ -32,6 +32,10 @@ using c10::IValue;
 constexpr c10::DispatchKeySet kPython({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot});
 constexpr c10::DispatchKeySet kFunctorch({c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::FuncTorchGradWrapper});
 
+/// At which functorch's transforms see calls, before and after they have computed.
+constexpr c10::DispatchKeySet kTransforms(
+    {c10::DispatchKey::FuncTorchDynamicLayerFrontMode, c10::DispatchKey::FuncTorchDynamicLayerBackMode});
+
 bool isOfFunctorch(const at::Tensor& tensor) {
   return tensor.key_set().has_any(kFunctorch);
 }
@@ -379,13 +383,20 @@ bool Level::passRead(const c10::OperatorHandle& op, c10::DispatchKeySet keys, st
   return true;
 }
 
+/// Whether the call is of a composite kernel that reads elements past the operators, and will write to the result so.
+bool Level::isMadeForReading(const c10::OperatorHandle& op) const {
+  if (read_.empty()) return false;
+  const Operator* known = OperatorTable::get().find(toString(op.operator_name()));
+  return known && known->leavesUninitialized();
+}
+
 /// A composite operator whose kernel reads elements past the operators. Where nothing needs to see what it is composed
 /// of, it is called whole, below autograd; else the kernel gets tensors with memory.
 void Level::runReading(
     const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack,
     const std::vector<size_t>& reads) {
   const std::span<IValue> arguments = std::span<IValue>(stack).last(op.schema().arguments().size());
-  bool whole = !keys.has(c10::DispatchKey::FuncTorchDynamicLayerFrontMode);
+  bool whole = !keys.has_any(kTransforms);
   for (const c10::Argument& result : op.schema().returns()) whole &= result.alias_info() == nullptr;
   for (const IValue& argument : arguments) {
     for (const at::Tensor& tensor : tensorsIn(argument))
@@ -428,6 +439,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
     });
   }
   const bool mutates = op.schema().is_mutable();
+  const bool literal = !tensors && (isMadeForLiteral() || isMadeForReading(op));
   if (mutates && tensors) checkWrites(op, given, std::span<const IValue>(stack).last(count));
   if (wrapped) {
     const HiddenFromModes hidden;
@@ -438,13 +450,13 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
     } else {
       letPass(op, with, stack);
     }
-  } else if (!tensors) {
+  } else if (!tensors && (literal || !keys.has_any(kTransforms))) {
     handOn(op, keys, stack);
   } else {
     letPass(op, keys, stack);
   }
   const size_t results = op.schema().returns().size();
-  const bool literal = !tensors && isMadeForLiteral(), wraps = !tensors && !literal;
+  const bool wraps = !tensors && !literal;
   for (size_t i = stack.size() - results; i < stack.size(); ++i) {
     if (!stack[i].isTensor() && !stack[i].isTensorList()) continue;
     eachTensor(stack[i], [&](at::Tensor& tensor) {
@@ -658,8 +670,7 @@ at::Tensor Level::leave(const at::Tensor& tensor) {
 
 void Level::settle() {
   if (c10::impl::TorchDispatchModeTLS::any_modes_set() || detail::activeClients()) return;
-  const c10::impl::ExcludeDispatchKeyGuard plain(c10::DispatchKeySet(
-      {c10::DispatchKey::FuncTorchDynamicLayerFrontMode, c10::DispatchKey::FuncTorchDynamicLayerBackMode}));
+  const c10::impl::ExcludeDispatchKeyGuard plain(kTransforms);
   for (const at::Tensor& wrapper : livingWrappers(*state_)) wrapperOf(wrapper)->settle();
 }
 

@@ -75,6 +75,7 @@ class Level final : public OperatorClient {
   class ReadScope;
   void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
   bool passRead(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
+  bool isMadeForReading(const c10::OperatorHandle& op) const;
   void runReading(
       const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack,
       const std::vector<size_t>& reads);

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "cresset/functionalization/each_tensor.h"
 #include "cresset/functionalization/wrapper.h"
@@ -42,28 +43,25 @@ std::pair<PartPtr, at::Tensor> wholeInKindOf(const Wrapper& wrapper) {
   const at::Tensor& whole = root->memory->value;
   if (haveSameElements(wrapper, whole)) return {root, whole};
   const StandInScope scope;
-  const at::Tensor start = standIn(whole);
-  at::Tensor place = start;
-  while (haveSameElements(place, start)) {
-    CRESSET_CHECK(!chain.empty(), "a view has changed the dtype");
-    root = chain.back();
-    chain.pop_back();
-    place = applyView(*root, place, /*copies=*/false);
+  PartPtr converted = root;
+  at::Tensor place = standIn(whole), all = place;
+  for (size_t i = chain.size(); i-- > 0;) {
+    const at::Tensor before = std::exchange(place, applyView(*chain[i], place, /*copies=*/false));
+    if (haveSameElements(place, before)) continue;
+    auto part = std::make_shared<Part>(root->memory);
+    part->parent = converted;
+    part->op = chain[i]->op;
+    part->arguments = chain[i]->arguments;
+    try {
+      all = applyView(*part, all, /*copies=*/false);
+    } catch (const c10::Error&) {  // not every tensor has such a view
+      throw UserError(
+          "Within cresset.functionalize, as_strided of a view with another dtype (or of a conjugate or negative view) "
+          "of a part of a tensor can't be made: call it on the tensor that is viewed");
+    }
+    converted = std::move(part);
   }
-  auto part = std::make_shared<Part>(root->memory);
-  part->parent = root->parent;
-  while (part->parent->parent) part->parent = part->parent->parent;
-  part->op = root->op;
-  part->arguments = root->arguments;
-  try {
-    place = applyView(*part, start, /*copies=*/false);
-  } catch (const c10::Error&) {  // not every tensor has such a view
-    place = start;
-  }
-  if (haveSameElements(wrapper, place)) return {part, place};
-  throw UserError(
-      "Within cresset.functionalize, as_strided of a view with another dtype (or of a conjugate or negative view) of a "
-      "part of a tensor can't be made: call it on the tensor that is viewed");
+  return {converted, all};
 }
 
 /// as_strided reaches what the whole memory has. Returns the view's storage offset.
