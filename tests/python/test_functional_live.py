@@ -629,6 +629,9 @@ def test_traces_of_memory_that_is_filled_later():
         "past the operators": lambda x: (lambda y: (y.numpy().fill(4), y + x[:2, 0])[1])(torch.empty(2)),
         "laid out anew": lambda x: x.t().relu().add_(1),
         "three dimensions": lambda x: (x.unsqueeze(1).permute(2, 0, 1) * 2).select(2, 0).mul_(3),
+        "made again": lambda x: (lambda y: (y.view(-1).add_(1), y)[1])(x * 1),
+        "composite": lambda x: torch.kron(x, torch.ones(1, 2)).add_(x[0].sum()),
+        "flattened": lambda x: x.t().contiguous().flatten().mul_(2),
     }
 
     def fill_parts(y, x):
@@ -1050,6 +1053,14 @@ def test_random_programs(part):
     differing = [text for outcome, text in outcomes if outcome == "differs"]
     assert not differing, "\n\n".join(differing[:3])
     assert sum(outcome == "equal" for outcome, _ in outcomes) > 200
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_random_programs_under_vmap():
+    outcomes = [programs.check_vmap(seed) for seed in range(200)]
+    differing = [text for outcome, text in outcomes if outcome == "differs"]
+    assert not differing, "\n\n".join(differing[:3])
+    assert sum(outcome == "equal" for outcome, _ in outcomes) > 80
 
 
 @pytest.mark.parametrize("part", range(2))

@@ -416,6 +416,33 @@ void Level::runReading(
   letPass(op, keys, stack);
 }
 
+/// Lets a composite operator pass, and clients outside of the level know of what is emitted meanwhile.
+void Level::letDecompose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
+  const detail::ClientFrame* own = detail::activeClients();
+  if (!own || own->client != this || !own->outer) return letPass(op, keys, stack);
+  const size_t count = op.schema().arguments().size();
+  const std::vector<IValue> arguments(stack.end() - static_cast<ptrdiff_t>(count), stack.end());
+  runDecomposed(op, arguments, [&] { letPass(op, keys, stack); });
+}
+
+void Level::runDecomposed(
+    const c10::OperatorHandle& op, const std::vector<IValue>& arguments, const std::function<void()>& run) {
+  // What an inner level knows are wrappers of this one, as what this one's program knows.
+  const detail::ClientFrame* own = detail::activeClients();
+  while (own && own->client != this) own = own->outer;
+  if (!own || !own->outer) return run();
+  std::vector<IValue> values = arguments;
+  for (IValue& value : values) {
+    eachTensor(value, [&](at::Tensor& tensor) {
+      const Wrapper* wrapper = wrapperOf(tensor);
+      if (!wrapper || wrapper->memory().level != state_) return false;
+      tensor = current(wrapper->part());
+      return true;
+    });
+  }
+  own->outer->client->runDecomposed(op, values, run);
+}
+
 void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
   if (takeLiteral(op, keys, stack) || passRead(op, keys, stack)) return;
   const size_t count = op.schema().arguments().size();
@@ -447,6 +474,8 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
     const c10::DispatchKeySet with = ((keys - kPython) | withKernels(op, added)) - local.excluded_;
     if (const std::vector<size_t>* reads = readsMemory(op)) {
       runReading(op, with, stack, *reads);
+    } else if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
+      letDecompose(op, with, stack);
     } else {
       letPass(op, with, stack);
     }

@@ -38,6 +38,9 @@ class Level final : public OperatorClient {
 
   void call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack) override;
   c10::SymInt sizeOf(const at::Tensor& tensor, int64_t dim) override;
+  void runDecomposed(
+      const c10::OperatorHandle& op, const std::vector<c10::IValue>& arguments,
+      const std::function<void()>& run) override;
 
   /// The wrapper that operators get for a tensor from outside; the tensor itself, if it stays as it is (sparse, a
   /// wrapper of this level, what functorch wraps).
@@ -75,6 +78,7 @@ class Level final : public OperatorClient {
   class ReadScope;
   void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
   bool passRead(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
+  void letDecompose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
   bool isMadeForReading(const c10::OperatorHandle& op) const;
   void runReading(
       const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack,

@@ -255,6 +255,33 @@ class CallWithWrappers {
            result.strides() != c10::IntArrayRef(arguments_[static_cast<size_t>(*strides)].toIntVector());
   }
 
+  bool copies() const { return copiesViews(*level_); }
+
+  std::vector<at::Tensor> tensorsOf(size_t argument) const { return tensorsIn(arguments_[argument]); }
+
+  /// Whether several elements of what is written are, or may be, one in memory.
+  bool writesPlaceTwice(const FunctionalForm& writes) const {
+    std::vector<const Memory*> memories;
+    bool overlaps = false, shares = false;
+    for (const size_t argument : writes.written) {
+      for (const at::Tensor& tensor : tensorsOf(argument)) {
+        const Wrapper* wrapper = own(tensor);
+        if (!wrapper) continue;
+        overlaps |= wrapper->part()->repeats;
+        shares |= std::find(memories.begin(), memories.end(), &wrapper->memory()) != memories.end();
+        memories.push_back(&wrapper->memory());
+      }
+    }
+    if (!overlaps && !shares) return false;
+    if (!copies()) return true;
+    throw UserError(
+        "Within cresset.functionalize, '" + schema_.name() +
+        (overlaps ? "' can't write to a tensor of which several elements are one in memory, where views are removed: "
+                    "write to a clone of it, or use remove=\"mutations\""
+                  : "' can't write to several tensors that share memory in one call, where views are removed: call it "
+                    "once for each"));
+  }
+
   std::vector<IValue> wrapResults(std::vector<IValue> results, const std::vector<IValue>& values) const {
     const Emission emission(*level_);
     for (IValue& result : results) eachTensor(result, [&](at::Tensor& tensor) { return wrapResult(tensor, values); });
@@ -408,8 +435,6 @@ class Call : CallWithWrappers {
     return value;
   }
 
-  bool copies() const { return copiesViews(*level_); }
-
   /// Tensors with the sizes, strides and offsets that the views have in eager PyTorch, which copies don't have.
   std::vector<at::Tensor> shapesOf(
       const c10::OperatorHandle& op, const std::vector<IValue>& arguments,
@@ -519,8 +544,6 @@ class Call : CallWithWrappers {
     finish(std::move(results));
   }
 
-  std::vector<at::Tensor> tensorsOf(size_t argument) const { return tensorsIn(arguments_[argument]); }
-
   /// Random numbers go to elements in the order of memory, and not always by the same code: a pure form would draw
   /// others for a tensor that is not contiguous.
   bool drawsByLayout(const FunctionalForm& writes) const {
@@ -529,29 +552,6 @@ class Call : CallWithWrappers {
       for (const at::Tensor& tensor : tensorsOf(argument))
         if (!tensor.is_contiguous()) return true;
     return false;
-  }
-
-  /// Whether several elements of what is written are, or may be, one in memory.
-  bool writesPlaceTwice(const FunctionalForm& writes) const {
-    std::vector<const Memory*> memories;
-    bool overlaps = false, shares = false;
-    for (const size_t argument : writes.written) {
-      for (const at::Tensor& tensor : tensorsOf(argument)) {
-        const Wrapper* wrapper = own(tensor);
-        if (!wrapper) continue;
-        overlaps |= wrapper->part()->repeats;
-        shares |= std::find(memories.begin(), memories.end(), &wrapper->memory()) != memories.end();
-        memories.push_back(&wrapper->memory());
-      }
-    }
-    if (!overlaps && !shares) return false;
-    if (!copies()) return true;
-    throw UserError(
-        "Within cresset.functionalize, '" + schema_.name() +
-        (overlaps ? "' can't write to a tensor of which several elements are one in memory, where views are removed: "
-                    "write to a clone of it, or use remove=\"mutations\""
-                  : "' can't write to several tensors that share memory in one call, where views are removed: call it "
-                    "once for each"));
   }
 
   /// By the operator itself, on views of copies of all that their memories have: elements that are one in memory get

@@ -13,6 +13,7 @@
 #include <ATen/ops/new_empty_strided_ops.h>
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -145,6 +146,13 @@ void requireInjective(const at::Tensor& tensor) {
       "Please clone() the tensor before performing the operation.");
 }
 
+/// Runs operators that get sizes of the tensor as plain numbers, and lets clients know.
+void runKnowingSizes(const at::Tensor& tensor, const std::function<void()>& run) {
+  const detail::ClientFrame* clients = detail::activeClients();
+  if (!clients || !tensor.defined()) return run();
+  clients->client->runWithSizesOf(tensor, run);
+}
+
 /// What the parent becomes when the view of it, which was `before`, becomes `view`.
 at::Tensor inverse(const Part& part, const at::Tensor& parent, const at::Tensor& before, const at::Tensor& view) {
   const bool copies = copiesViews(*part.memory->level);
@@ -164,7 +172,7 @@ at::Tensor inverse(const Part& part, const at::Tensor& parent, const at::Tensor&
     stack[0] = parent;
     stack.emplace_back(view);
     if (part.index >= 0) stack.emplace_back(part.index);
-    runCode(*code, stack);
+    runKnowingSizes(parent, [&] { runCode(*code, stack); });
     return stack.at(0).toTensor();
   }
   if (!haveSameBits(place, whole) || place.scalar_type() != whole.scalar_type()) {
@@ -327,8 +335,12 @@ std::optional<std::vector<at::Tensor>> shapesOfViews(
 }
 
 at::Tensor applyView(const Part& part, const at::Tensor& parent, bool copies) {
-  if (part.op)
-    return viewsOf(*part.op, part.arguments, parent, copies).at(static_cast<size_t>(std::max<int64_t>(part.index, 0)));
+  if (part.op) {
+    std::vector<at::Tensor> views;
+    // Where the view was made before, sizes among its arguments may be those that it had.
+    runKnowingSizes(part.value, [&] { views = viewsOf(*part.op, part.arguments, parent, copies); });
+    return views.at(static_cast<size_t>(std::max<int64_t>(part.index, 0)));
+  }
   const at::Tensor view = strided(part, parent, copies);
   if (!copies) return view;
   const auto shape = [&] {

@@ -20,6 +20,7 @@
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/SymInt.h>
 
+#include <functional>
 #include <vector>
 
 namespace c10 {
@@ -37,6 +38,15 @@ class OperatorClient {
   virtual void call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack) = 0;
   /// A size of a tensor of its, of a number that records what is computed of it, if the client has such numbers.
   virtual c10::SymInt sizeOf(const at::Tensor& tensor, int64_t dim) { return tensor.sym_size(dim); }
+  /// Runs what an inner client makes of a call: operators that a composite one calls, with sizes that it has computed.
+  /// The arguments are the values that this client knows.
+  virtual void runDecomposed(
+      const c10::OperatorHandle&, const std::vector<c10::IValue>& arguments, const std::function<void()>& run) {
+    (void)arguments;
+    run();
+  }
+  /// Runs operators that get the sizes of this tensor as plain numbers.
+  virtual void runWithSizesOf(const at::Tensor&, const std::function<void()>& run) { run(); }
   /// Says of what an operator has just made whether all that is written to its memory comes from operators: nothing
   /// fills it past them.
   virtual void noteWritesAreSeen(const at::Tensor&, bool) {}
