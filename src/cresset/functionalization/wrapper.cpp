@@ -78,8 +78,11 @@ void Wrapper::leaveList() {
 std::vector<at::Tensor> livingWrappers(LevelState& level) {
   std::vector<at::Tensor> wrappers;
   const std::lock_guard lock(level.mutex);
-  for (Wrapper* wrapper = level.wrappers; wrapper; wrapper = wrapper->next_)
-    wrappers.emplace_back(c10::intrusive_ptr<c10::TensorImpl>::reclaim_copy(wrapper));
+  for (Wrapper* wrapper = level.wrappers; wrapper; wrapper = wrapper->next_) {
+    // Null if another thread is dropping the last reference: that one waits for the lock.
+    if (c10::intrusive_ptr_target* living = c10::raw::weak_intrusive_ptr::lock(wrapper))
+      wrappers.emplace_back(c10::intrusive_ptr<c10::TensorImpl>::reclaim(static_cast<c10::TensorImpl*>(living)));
+  }
   return wrappers;
 }
 
