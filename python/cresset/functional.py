@@ -185,11 +185,14 @@ def _run_functionalized(function, args, kwargs, copies_views):
                 level.exit()
         except BaseException as error:
             level.close()  # what was written before the error has been written
+            level.settle()
             if type(error) is RuntimeError and level.refusal and level.refusal in str(error):
                 raise UserError(level.refusal) from error
             raise
         level.close()
-        return tree_map_only(torch.Tensor, level.leave, result)
+        result = tree_map_only(torch.Tensor, level.leave, result)
+        level.settle()
+        return result
 
 
 def _functionalize_live(function, copies_views):

@@ -1,4 +1,5 @@
-"""Random programs over tensors with views and mutation, as Python functions; run eagerly and functionalized, compared.
+"""Random programs over tensors with views and mutation, as Python functions; run eagerly and functionalized, compared;
+also with gradients and under vmap.
 
 ``python tests/python/functional_programs.py [COUNT] [FIRST]`` runs COUNT of them (100,000), beginning with seed FIRST.
 """
@@ -192,6 +193,29 @@ def check(seed):
     return ("differs", text + "\n" + "\n".join(told)) if told else ("equal", text)
 
 
+def check_vmap(seed):
+    """Under vmap of both arguments, with the transform within and around. What vmap itself refuses says nothing."""
+    text, shapes, _ = program(seed, gradients=True)  # without random numbers
+    function = compile_text(text)
+
+    def mapped(form):
+        torch.manual_seed(1)
+        x, y = (torch.randn(2, *shape) for shape in shapes)
+        return Outcome(form, (x, y))
+
+    expected = mapped(torch.vmap(function))
+    if expected.error is not None:
+        return "refused", text
+    for form in (torch.vmap(cresset.functionalize(function)), cresset.functionalize(torch.vmap(function))):
+        found = mapped(form)
+        if refused(found):
+            return "refused", text
+        # Whether results of vmap are views of others is not compared: vmap's own operators make them.
+        if found.error is not None or [b[:3] for b in expected.bits] != [b[:3] for b in found.bits]:
+            return "differs", text + f"\n{found.error!r}\n{expected.bits} and {found.error or found.bits}"
+    return "equal", text
+
+
 def refused(outcome):
     return isinstance(outcome.error, cresset.UserError) and "cresset.functionalize" in str(outcome.error)
 
@@ -233,7 +257,7 @@ def check_gradients(seed):
 def main(count, first):
     counts = {}
     for seed in range(first, first + count):
-        for one in (check, check_gradients):
+        for one in (check, check_gradients, check_vmap):
             outcome, text = one(seed)
             counts[one.__name__, outcome] = counts.get((one.__name__, outcome), 0) + 1
             if outcome == "differs":

@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/functorch/BatchedTensorImpl.h>
+#include <ATen/functorch/DynamicLayer.h>
 #include <ATen/functorch/TensorWrapper.h>
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
@@ -18,6 +19,7 @@
 
 #include "cresset/functionalization/each_tensor.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_forms.h"
 #include "cresset/support/error.h"
 
 namespace cresset::live {
@@ -30,8 +32,17 @@ using c10::IValue;
 constexpr c10::DispatchKeySet kPython({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot});
 constexpr c10::DispatchKeySet kFunctorch({c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::FuncTorchGradWrapper});
 
+/// At which functorch's transforms see calls, before and after they have computed.
+constexpr c10::DispatchKeySet kTransforms(
+    {c10::DispatchKey::FuncTorchDynamicLayerFrontMode, c10::DispatchKey::FuncTorchDynamicLayerBackMode});
+
 bool isOfFunctorch(const at::Tensor& tensor) {
   return tensor.key_set().has_any(kFunctorch);
+}
+
+int64_t depthOfFunctorch() {
+  const auto layer = at::functorch::maybeCurrentDynamicLayer();
+  return layer ? layer->layerId() : 0;
 }
 
 at::Tensor leaveGradient(const at::Tensor& gradient);
@@ -132,7 +143,7 @@ bool isMadeForLiteral() {
 
 }  // namespace
 
-Level::Level(bool copies_views) : state_(std::make_shared<LevelState>()) {
+Level::Level(bool copies_views) : state_(std::make_shared<LevelState>()), depth_(depthOfFunctorch()) {
   state_->client = this;
   state_->copies_views = copies_views;
   registerWrapperKernel();
@@ -143,8 +154,15 @@ Level::~Level() {
   state_->client = nullptr;
 }
 
+/// Whether a transform of functorch that was entered within the level has wrapped it. Those of torch.func.functionalize
+/// may come from outside, too.
+bool Level::isOfInnerTransform(const at::Tensor& tensor) const {
+  return isOfFunctorch(tensor) ||
+         (tensor.key_set().has(c10::DispatchKey::Functionalize) && depthOfFunctorch() > depth_);
+}
+
 bool Level::isFromOutside(const at::Tensor& tensor) const {
-  if (!tensor.defined() || isOfFunctorch(tensor)) return false;
+  if (!tensor.defined() || isOfInnerTransform(tensor)) return false;
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) return false;
   if (const Wrapper* wrapper = wrapperOf(tensor)) return wrapper->memory().level != state_;
   return tensor.layout() == c10::kStrided && !tensor.is_quantized() && !tensor.is_nested() &&
@@ -268,7 +286,7 @@ void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> g
     for (size_t k = 0; k < after.size(); ++k) {
       const Wrapper* wrapper = wrapperOf(after[k]);
       if (!wrapper) {
-        if (isOfFunctorch(after[k])) continue;
+        if (isOfInnerTransform(after[k])) continue;
         throw UserError(
             "Within cresset.functionalize, '" + op.schema().name() +
             "' can't write to a tensor that is sparse, quantized or nested: make a new tensor");
@@ -279,6 +297,12 @@ void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> g
         throw UserError(
             "Within cresset.functionalize, '" + op.schema().name() +
             "' can't change the sizes or strides of a tensor from outside: call the operator without the underscore");
+      }
+      if (records && wrapper->memory().foreign && wrapper->part()->repeats) {
+        throw UserError(
+            "Within cresset.functionalize, a tensor from outside can't be written where gradients are recorded if "
+            "several "
+            "of its elements are one in memory: write to a clone of it");
       }
       if (records && wrapper->memory().flat) {
         throw UserError(
@@ -308,6 +332,13 @@ bool Level::takeLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   return true;
 }
 
+c10::SymInt Level::sizeOf(const at::Tensor& tensor, int64_t dim) {
+  const Wrapper* wrapper = wrapperOf(tensor);
+  if (!wrapper || wrapper->memory().level != state_) return tensor.sym_size(dim);
+  const Emission emission(*state_);
+  return sizeForClients(current(wrapper->part()), dim);
+}
+
 void Level::call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
   try {
     run(op, keys, stack);
@@ -317,8 +348,103 @@ void Level::call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::v
   }
 }
 
+/// While it lives, what is computed of these tensors alone stays as it is, for a composite kernel that reads their
+/// elements.
+class Level::ReadScope {
+ public:
+  ReadScope(Level& level, std::vector<at::Tensor> tensors) : level_(level), outer_(std::move(level.read_)) {
+    level_.read_ = std::move(tensors);
+  }
+  ~ReadScope() { level_.read_ = std::move(outer_); }
+  ReadScope(const ReadScope&) = delete;
+  ReadScope& operator=(const ReadScope&) = delete;
+
+ private:
+  Level& level_;
+  std::vector<at::Tensor> outer_;
+};
+
+/// Whether the call was one of what a composite kernel reads, which goes past the level.
+bool Level::passRead(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
+  if (read_.empty()) return false;
+  const size_t count = op.schema().arguments().size();
+  bool any = false;
+  for (auto at = stack.end() - static_cast<ptrdiff_t>(count); at != stack.end(); ++at) {
+    for (const at::Tensor& tensor : tensorsIn(*at)) {
+      const auto isSame = [&](const at::Tensor& other) { return other.is_same(tensor); };
+      if (std::none_of(read_.begin(), read_.end(), isSame)) return false;
+      any = true;
+    }
+  }
+  if (!any) return false;
+  handOn(op, keys, stack);
+  for (size_t i = stack.size() - op.schema().returns().size(); i < stack.size(); ++i)
+    for (const at::Tensor& tensor : tensorsIn(stack[i])) read_.push_back(tensor);
+  return true;
+}
+
+/// Whether the call is of a composite kernel that reads elements past the operators, and will write to the result so.
+bool Level::isMadeForReading(const c10::OperatorHandle& op) const {
+  if (read_.empty()) return false;
+  const Operator* known = OperatorTable::get().find(toString(op.operator_name()));
+  return known && known->leavesUninitialized();
+}
+
+/// A composite operator whose kernel reads elements past the operators. Where nothing needs to see what it is composed
+/// of, it is called whole, below autograd; else the kernel gets tensors with memory.
+void Level::runReading(
+    const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack,
+    const std::vector<size_t>& reads) {
+  const std::span<IValue> arguments = std::span<IValue>(stack).last(op.schema().arguments().size());
+  bool whole = !keys.has_any(kTransforms);
+  for (const c10::Argument& result : op.schema().returns()) whole &= result.alias_info() == nullptr;
+  for (const IValue& argument : arguments) {
+    for (const at::Tensor& tensor : tensorsIn(argument))
+      whole &= !isOfInnerTransform(tensor) && !(at::GradMode::is_enabled() && tensor.requires_grad());
+  }
+  if (whole) return letPass(op, keys - c10::autograd_dispatch_keyset_with_ADInplaceOrView, stack);
+  std::vector<at::Tensor> read;
+  for (const size_t i : reads) {
+    eachTensor(arguments[i], [&](at::Tensor& tensor) {
+      if (isOfInnerTransform(tensor) || tensor.requires_grad()) return false;
+      tensor = sync(tensor, false);
+      read.push_back(tensor);
+      return true;
+    });
+  }
+  const ReadScope scope(*this, std::move(read));
+  letPass(op, keys, stack);
+}
+
+/// Lets a composite operator pass, and clients outside of the level know of what is emitted meanwhile.
+void Level::letDecompose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
+  const detail::ClientFrame* own = detail::activeClients();
+  if (!own || own->client != this || !own->outer) return letPass(op, keys, stack);
+  const size_t count = op.schema().arguments().size();
+  const std::vector<IValue> arguments(stack.end() - static_cast<ptrdiff_t>(count), stack.end());
+  runDecomposed(op, arguments, [&] { letPass(op, keys, stack); });
+}
+
+void Level::runDecomposed(
+    const c10::OperatorHandle& op, const std::vector<IValue>& arguments, const std::function<void()>& run) {
+  // What an inner level knows are wrappers of this one, as what this one's program knows.
+  const detail::ClientFrame* own = detail::activeClients();
+  while (own && own->client != this) own = own->outer;
+  if (!own || !own->outer) return run();
+  std::vector<IValue> values = arguments;
+  for (IValue& value : values) {
+    eachTensor(value, [&](at::Tensor& tensor) {
+      const Wrapper* wrapper = wrapperOf(tensor);
+      if (!wrapper || wrapper->memory().level != state_) return false;
+      tensor = current(wrapper->part());
+      return true;
+    });
+  }
+  own->outer->client->runDecomposed(op, values, run);
+}
+
 void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
-  if (takeLiteral(op, keys, stack)) return;
+  if (takeLiteral(op, keys, stack) || passRead(op, keys, stack)) return;
   const size_t count = op.schema().arguments().size();
   const auto first = stack.end() - static_cast<ptrdiff_t>(count);
   bool wrapped = false, tensors = false;
@@ -340,18 +466,26 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
     });
   }
   const bool mutates = op.schema().is_mutable();
+  const bool literal = !tensors && (isMadeForLiteral() || isMadeForReading(op));
   if (mutates && tensors) checkWrites(op, given, std::span<const IValue>(stack).last(count));
   if (wrapped) {
     const HiddenFromModes hidden;
     const c10::impl::LocalDispatchKeySet local = c10::impl::tls_local_dispatch_key_set();
-    letPass(op, ((keys - kPython) | withKernels(op, added)) - local.excluded_, stack);
-  } else if (!tensors) {
+    const c10::DispatchKeySet with = ((keys - kPython) | withKernels(op, added)) - local.excluded_;
+    if (const std::vector<size_t>* reads = readsMemory(op)) {
+      runReading(op, with, stack, *reads);
+    } else if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
+      letDecompose(op, with, stack);
+    } else {
+      letPass(op, with, stack);
+    }
+  } else if (!tensors && (literal || !keys.has_any(kTransforms))) {
     handOn(op, keys, stack);
   } else {
     letPass(op, keys, stack);
   }
   const size_t results = op.schema().returns().size();
-  const bool literal = !tensors && isMadeForLiteral(), wraps = !tensors && !literal;
+  const bool wraps = !tensors && !literal;
   for (size_t i = stack.size() - results; i < stack.size(); ++i) {
     if (!stack[i].isTensor() && !stack[i].isTensorList()) continue;
     eachTensor(stack[i], [&](at::Tensor& tensor) {
@@ -363,6 +497,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
       if (literal) literals_[tensor.unsafeGetTensorImpl()] = tensor;
       if (!wraps || wrapperOf(tensor) || !isFromOutside(tensor) || entries_.contains(tensor.unsafeGetTensorImpl()))
         return false;
+      tellClientsOfWrites(tensor);
       tensor = wrapFresh(tensor, state_);
       return true;
     });
@@ -391,7 +526,8 @@ void Level::copyBack(Entry& entry) {
     at::_ops::copy_::call(entry.tensor, source, false);
   } else {
     const at::AutoGradMode off(false);
-    at::_ops::copy_::call(entry.tensor, value, false);
+    at::Tensor target = withoutRepeats(entry.tensor);
+    at::_ops::copy_::call(target, withoutRepeats(value), false);
   }
   // The program's own writes have raised it; what was kept after them is not what this copy changes.
   if (counted) {
@@ -561,6 +697,12 @@ at::Tensor Level::leave(const at::Tensor& tensor) {
   return value;
 }
 
+void Level::settle() {
+  if (c10::impl::TorchDispatchModeTLS::any_modes_set() || detail::activeClients()) return;
+  const c10::impl::ExcludeDispatchKeyGuard plain(kTransforms);
+  for (const at::Tensor& wrapper : livingWrappers(*state_)) wrapperOf(wrapper)->settle();
+}
+
 at::Tensor Level::sync(const at::Tensor& tensor, bool shares) {
   at::Tensor wrapped = lift(tensor);
   const Wrapper* wrapper = wrapperOf(wrapped);
@@ -583,6 +725,7 @@ at::Tensor Level::sync(const at::Tensor& tensor, bool shares) {
       memory.value = detachedHidden(owner->tensor, *state_);
     }
     memory.exposed = memory.value;
+    tellClientsOfWrites(memory.exposed, false);
     ++memory.generation;
   }
   const Emission emission(*state_);

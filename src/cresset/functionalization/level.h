@@ -37,6 +37,10 @@ class Level final : public OperatorClient {
   Level& operator=(const Level&) = delete;
 
   void call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack) override;
+  c10::SymInt sizeOf(const at::Tensor& tensor, int64_t dim) override;
+  void runDecomposed(
+      const c10::OperatorHandle& op, const std::vector<c10::IValue>& arguments,
+      const std::function<void()>& run) override;
 
   /// The wrapper that operators get for a tensor from outside; the tensor itself, if it stays as it is (sparse, a
   /// wrapper of this level, what functorch wraps).
@@ -49,6 +53,8 @@ class Level final : public OperatorClient {
   void close();
   /// After close: the tensor that a result of the program is.
   at::Tensor leave(const at::Tensor& tensor);
+  /// After the results have left: makes tensors of the wrappers that are still somewhere.
+  void settle();
   // For backends, which compute with values themselves while the level is open.
   /// A tensor of the program's, of memory of its own, that has the elements of `tensor`.
   at::Tensor wrap(const at::Tensor& tensor);
@@ -69,10 +75,18 @@ class Level final : public OperatorClient {
     const void* node = nullptr;  // of the tape: where the tensor was on it
     bool requires_grad = false;
   };
+  class ReadScope;
   void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
+  bool passRead(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
+  void letDecompose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
+  bool isMadeForReading(const c10::OperatorHandle& op) const;
+  void runReading(
+      const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack,
+      const std::vector<size_t>& reads);
   /// Where torch.tensor has filled a literal, it becomes a tensor of the program's own. False for any other call.
   bool takeLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
   void checkMemory(const Entry& entry) const;
+  bool isOfInnerTransform(const at::Tensor& tensor) const;
   bool isFromOutside(const at::Tensor& tensor) const;
   Entry& enter(const at::Tensor& tensor);
   void link(Entry& entry);
@@ -88,7 +102,9 @@ class Level final : public OperatorClient {
   at::Tensor leaveFunctorch(const at::Tensor& tensor) const;
 
   std::shared_ptr<LevelState> state_;
+  int64_t depth_;  // how many transforms of functorch are around it
   std::string refusal_;
+  std::vector<at::Tensor> read_;  // what a composite kernel that runs reads past the operators
   std::unordered_map<const c10::TensorImpl*, std::unique_ptr<Entry>> entries_;
   std::vector<Entry*> in_order_;
   std::unordered_map<const c10::TensorImpl*, Entry*> by_wrapper_;

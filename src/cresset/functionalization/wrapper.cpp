@@ -48,8 +48,59 @@ Part::~Part() {
 Wrapper::Wrapper(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset)
     : TensorImpl(c10::Storage(part->memory->stand_in), keysFor(like), like.dtype()), part_(std::move(part)) {
   device_opt_ = like.device();
-  set_storage_access_should_throw();
   setGeometry(like, offset);
+  level_ = part_->memory->level;
+  const std::lock_guard lock(level_->mutex);
+  next_ = level_->wrappers;
+  if (next_) next_->previous_ = this;
+  level_->wrappers = this;
+}
+
+Wrapper::~Wrapper() {
+  leaveList();
+}
+
+/// Weak references may outlive what the wrapper holds.
+void Wrapper::release_resources() {
+  leaveList();
+  part_.reset();
+  TensorImpl::release_resources();
+}
+
+void Wrapper::leaveList() {
+  const std::shared_ptr<LevelState> level = std::move(level_);
+  if (!level) return;
+  const std::lock_guard lock(level->mutex);
+  if (next_) next_->previous_ = previous_;
+  (previous_ ? previous_->next_ : level->wrappers) = next_;
+}
+
+std::vector<at::Tensor> livingWrappers(LevelState& level) {
+  std::vector<at::Tensor> wrappers;
+  const std::lock_guard lock(level.mutex);
+  for (Wrapper* wrapper = level.wrappers; wrapper; wrapper = wrapper->next_) {
+    // Null if another thread is dropping the last reference: that one waits for the lock.
+    if (c10::intrusive_ptr_target* living = c10::raw::weak_intrusive_ptr::lock(wrapper))
+      wrappers.emplace_back(c10::intrusive_ptr<c10::TensorImpl>::reclaim(static_cast<c10::TensorImpl*>(living)));
+  }
+  return wrappers;
+}
+
+void Wrapper::settle() {
+  const at::Tensor value = current(part_);
+  const c10::TensorImpl& impl = *value.unsafeGetTensorImpl();
+  constexpr c10::DispatchKeySet kNotPlain(
+      {kKey, c10::DispatchKey::Python, c10::DispatchKey::Functionalize, c10::DispatchKey::FuncTorchBatched,
+       c10::DispatchKey::FuncTorchGradWrapper});
+  if (value.key_set().has_any(kNotPlain) || !impl.has_storage() || impl.has_symbolic_sizes_strides()) return;
+  storage_ = value.storage();
+  key_set_ = key_set_.remove(kKey);
+  const bool fixed = !allow_tensor_metadata_change();
+  set_allow_tensor_metadata_change(true);
+  set_sizes_and_strides(value.sizes(), value.strides(), value.storage_offset());
+  set_allow_tensor_metadata_change(!fixed);
+  part_.reset();
+  leaveList();
 }
 
 void Wrapper::setGeometry(const at::Tensor& like, const std::optional<c10::SymInt>& offset) {
@@ -58,6 +109,7 @@ void Wrapper::setGeometry(const at::Tensor& like, const std::optional<c10::SymIn
   } else {
     set_sizes_and_strides(like.sizes(), like.strides(), offset ? offset->expect_int() : like.storage_offset());
   }
+  part_->repeats = (part_->parent && part_->parent->repeats) || !isInjective(like);
 }
 
 void Wrapper::setPart(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset) {
@@ -67,6 +119,7 @@ void Wrapper::setPart(PartPtr part, const at::Tensor& like, const std::optional<
 
 c10::intrusive_ptr<c10::TensorImpl> Wrapper::shallow_copy_and_detach(
     const c10::VariableVersion& version_counter, bool allow_metadata_change) const {
+  if (!part_) return TensorImpl::shallow_copy_and_detach(version_counter, allow_metadata_change);
   auto copy = c10::make_intrusive<Wrapper>(
       part_, at::Tensor(c10::intrusive_ptr<TensorImpl>::reclaim_copy(const_cast<Wrapper*>(this))));
   copy->set_version_counter(version_counter);
@@ -79,7 +132,8 @@ c10::intrusive_ptr<c10::TensorImpl> Wrapper::shallow_copy_and_detach(
   return shallow_copy_and_detach(static_cast<const c10::VariableVersion&>(version_counter), allow_metadata_change);
 }
 
-void Wrapper::shallow_copy_from(const c10::intrusive_ptr<TensorImpl>&) {
+void Wrapper::shallow_copy_from(const c10::intrusive_ptr<TensorImpl>& other) {
+  if (!part_) return TensorImpl::shallow_copy_from(other);
   throw UserError(
       "Within cresset.functionalize, a tensor can't be given other memory (`x.data = y`, `set_`): assign the elements "
       "with `x.copy_(y)`, or use y itself");

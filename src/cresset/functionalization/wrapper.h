@@ -11,9 +11,10 @@
 // that the wrappers' kernel emits are pure and know no gradients.
 //
 // A wrapper belongs to a level (level.h). Once that is closed, its memory is a tensor again, and a wrapper that is
-// still somewhere (in what autograd kept) stands for that tensor: it is read and written as it is.
+// still somewhere (in what autograd kept, in an object) becomes a tensor of that memory. Where modes or clients outside
+// of the level would have to see how, it stands for that tensor: it is read and written as it is.
 //
-// Threads: wrappers of a level are used by one thread at a time.
+// Threads: wrappers of a level are used by one thread at a time; any may drop the last reference to one.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -23,6 +24,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -30,11 +32,15 @@
 
 namespace cresset::live {
 
+class Wrapper;
+
 /// What wrappers know of their level, which may be gone.
 struct LevelState {
   OperatorClient* client = nullptr;
   bool open = true;
   bool copies_views = false;  // no view is emitted: parts are copies
+  std::mutex mutex;
+  Wrapper* wrappers = nullptr;  // those that live, a list
 };
 
 struct Memory {
@@ -63,6 +69,7 @@ struct Part {
   /// Without op: sizes, strides, and the offset relative to the memory's value.
   std::vector<int64_t> sizes, strides;
   int64_t offset = 0;
+  bool repeats = false;  // several of its elements, or of what it is a view of, may be one in memory
   // What was computed of it, if that is of the memory's generation.
   at::Tensor value;
   uint64_t generation = 0;
@@ -84,23 +91,37 @@ class Wrapper final : public c10::TensorImpl {
  public:
   /// With the sizes, strides, dtype and device of `like`; with its storage offset, unless another is given.
   Wrapper(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset = std::nullopt);
+  ~Wrapper() override;
+  Wrapper(const Wrapper&) = delete;
+  Wrapper& operator=(const Wrapper&) = delete;
 
   const PartPtr& part() const { return part_; }
   Memory& memory() const { return *part_->memory; }
   /// After an operator that changes which part it is.
   void setPart(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset = std::nullopt);
 
+  /// After its level was closed: makes it a tensor that has its part's memory, if that is memory of a plain tensor.
+  void settle();
+
   c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(
       const c10::VariableVersion& version_counter, bool allow_metadata_change) const override;
   c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(
       c10::VariableVersion&& version_counter, bool allow_metadata_change) const override;
   void shallow_copy_from(const c10::intrusive_ptr<TensorImpl>& other) override;
+  void release_resources() override;
 
  private:
   const char* tensorimpl_type_name() const override { return "cresset's functional tensor"; }
   void setGeometry(const at::Tensor& like, const std::optional<c10::SymInt>& offset);
-  PartPtr part_;
+  void leaveList();
+  friend std::vector<at::Tensor> livingWrappers(LevelState& level);
+
+  PartPtr part_;                       // null once it is a tensor
+  std::shared_ptr<LevelState> level_;  // in whose list it is; null if in none
+  Wrapper *next_ = nullptr, *previous_ = nullptr;
 };
+
+std::vector<at::Tensor> livingWrappers(LevelState& level);
 
 /// Null if it is none.
 Wrapper* wrapperOf(const at::Tensor& tensor);
@@ -154,6 +175,16 @@ std::vector<at::Tensor> viewsOf(
 /// view of a user's library has no kernel for tensors without memory.
 std::optional<std::vector<at::Tensor>> shapesOfViews(
     const c10::OperatorHandle& op, const std::vector<c10::IValue>& arguments, const at::Tensor& parent);
+/// Whether each element has an index of its own. Says false where that is hard to know.
+bool isInjective(const at::Tensor& tensor);
+/// The memory's value again, in memory of its own, with the same strides.
+at::Tensor copyOfWhole(const Memory& memory);
+/// The part, as a view of a tensor that has the memory's sizes and strides.
+at::Tensor placeIn(const Part& part, const at::Tensor& whole);
+/// The tensor's elements that eager PyTorch's copy_ takes, where strides of 0 make several of them one.
+at::Tensor withoutRepeats(const at::Tensor& tensor);
+/// Makes the value, which has the layout of the one before, the memory's.
+void assignWhole(Memory& memory, at::Tensor value);
 /// The same elements in new memory, with these strides.
 at::Tensor copyWithStrides(const at::Tensor& value, c10::SymIntArrayRef strides);
 /// A tensor without memory that has sizes, strides, offset and dtype in common with `like`.

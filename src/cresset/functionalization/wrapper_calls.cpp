@@ -12,7 +12,9 @@
 #include <c10/util/accumulate.h>
 #include <c10/util/strides.h>
 
+#include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "cresset/functionalization/each_tensor.h"
 #include "cresset/functionalization/wrapper.h"
@@ -26,45 +28,77 @@ namespace {
 
 using c10::IValue;
 
-/// as_strided reaches what the whole memory has.
-void makeStrided(const std::vector<IValue>& arguments, const Wrapper& wrapper, Part& part) {
+/// Whether elements of both are of one kind, so that strides of one step over elements of the other.
+template <class Tensor>
+bool haveSameElements(const Tensor& a, const at::Tensor& b) {
+  return a.dtype() == b.dtype() && a.is_conj() == b.is_conj() && a.is_neg() == b.is_neg();
+}
+
+/// All of a memory, as elements of the wrapper's kind, and a tensor of that layout: the memory, or a view of another
+/// dtype of it. Autograd makes a part of `x.real` again by as_strided of that.
+std::pair<PartPtr, at::Tensor> wholeInKindOf(const Wrapper& wrapper) {
+  std::vector<PartPtr> chain;
   PartPtr root = wrapper.part();
-  while (root->parent) root = root->parent;
+  for (; root->parent; root = root->parent) chain.push_back(root);
+  const at::Tensor& whole = root->memory->value;
+  if (haveSameElements(wrapper, whole)) return {root, whole};
+  const StandInScope scope;
+  PartPtr converted = root;
+  at::Tensor place = standIn(whole), all = place;
+  for (size_t i = chain.size(); i-- > 0;) {
+    const at::Tensor before = std::exchange(place, applyView(*chain[i], place, /*copies=*/false));
+    if (haveSameElements(place, before)) continue;
+    auto part = std::make_shared<Part>(root->memory);
+    part->parent = converted;
+    part->op = chain[i]->op;
+    part->arguments = chain[i]->arguments;
+    try {
+      all = applyView(*part, all, /*copies=*/false);
+    } catch (const c10::Error&) {  // not every tensor has such a view
+      throw UserError(
+          "Within cresset.functionalize, as_strided of a view with another dtype (or of a conjugate or negative view) "
+          "of a part of a tensor can't be made: call it on the tensor that is viewed");
+    }
+    converted = std::move(part);
+  }
+  return {converted, all};
+}
+
+/// as_strided reaches what the whole memory has. Returns the view's storage offset.
+int64_t makeStrided(const std::vector<IValue>& arguments, const Wrapper& wrapper, Part& part) {
   Memory& memory = *part.memory;
-  const at::Tensor whole = memory.value;
   if (memory.relaid) {
     throw UserError(
         "Within cresset.functionalize, as_strided of what was computed of expanded tensors can't be made where views "
         "are removed: its memory may be laid out in another way");
   }
-  if (wrapper.dtype() != whole.dtype() || wrapper.is_conj() != whole.is_conj() || wrapper.is_neg() != whole.is_neg()) {
-    throw UserError(
-        "Within cresset.functionalize, as_strided of a view with another dtype (or of a conjugate or negative view) "
-        "can't be made: call it on the tensor that is viewed");
-  }
+  const auto [parent, whole] = wholeInKindOf(wrapper);
+  part.parent = parent;
+  const int64_t begin =
+      memory.offset * static_cast<int64_t>(memory.value.itemsize()) / static_cast<int64_t>(whole.itemsize());
   part.sizes = arguments[1].toIntVector();
   part.strides = arguments[2].toIntVector();
-  int64_t offset = arguments[3].isNone() ? wrapper.storage_offset() : arguments[3].toInt();
+  const int64_t offset = arguments[3].isNone() ? wrapper.storage_offset() : arguments[3].toInt();
   int64_t last = offset;
   bool empty = false;
   for (size_t d = 0; d < part.sizes.size(); ++d) {
     empty |= part.sizes[d] == 0;
     last += (part.sizes[d] - 1) * part.strides[d];
   }
-  int64_t end = memory.offset;
+  int64_t end = begin;
   for (int64_t d = 0; d < whole.dim(); ++d) end += (whole.size(d) - 1) * whole.stride(d);
-  if (!empty && (offset < memory.offset || last > end)) {
+  if (!empty && (offset < begin || last > end)) {
     throw UserError(
         "Within cresset.functionalize, as_strided can't reach beyond the tensor that it views: pass the tensor that "
         "has all of the memory");
   }
-  if (memory.foreign && !memory.flat && !whole.is_non_overlapping_and_dense()) {
+  if (memory.foreign && !memory.flat && !memory.value.is_non_overlapping_and_dense()) {
     throw UserError(
         "Within cresset.functionalize, as_strided of a tensor from outside whose memory is not dense can't be made: "
         "pass the tensor that has all of the memory");
   }
-  part.offset = offset - memory.offset;
-  part.parent = root;
+  part.offset = offset - begin;
+  return offset;
 }
 
 /// Whether writing the result to the target is what the operator does. The result gets the target's dtype.
@@ -196,6 +230,7 @@ class CallWithWrappers {
       return true;
     }
     if (shares) result = at::_ops::clone::call(result, std::nullopt);
+    tellClientsOfWrites(result);
     result = wrapFresh(result, level_);
     wrapperOf(result)->memory().relaid = isRelaid(result);
     return true;
@@ -218,6 +253,33 @@ class CallWithWrappers {
     const auto strides = schema_.argumentIndexWithName("stride");
     return !strides || !arguments_[static_cast<size_t>(*strides)].isIntList() ||
            result.strides() != c10::IntArrayRef(arguments_[static_cast<size_t>(*strides)].toIntVector());
+  }
+
+  bool copies() const { return copiesViews(*level_); }
+
+  std::vector<at::Tensor> tensorsOf(size_t argument) const { return tensorsIn(arguments_[argument]); }
+
+  /// Whether several elements of what is written are, or may be, one in memory.
+  bool writesPlaceTwice(const FunctionalForm& writes) const {
+    std::vector<const Memory*> memories;
+    bool overlaps = false, shares = false;
+    for (const size_t argument : writes.written) {
+      for (const at::Tensor& tensor : tensorsOf(argument)) {
+        const Wrapper* wrapper = own(tensor);
+        if (!wrapper) continue;
+        overlaps |= wrapper->part()->repeats;
+        shares |= std::find(memories.begin(), memories.end(), &wrapper->memory()) != memories.end();
+        memories.push_back(&wrapper->memory());
+      }
+    }
+    if (!overlaps && !shares) return false;
+    if (!copies()) return true;
+    throw UserError(
+        "Within cresset.functionalize, '" + schema_.name() +
+        (overlaps ? "' can't write to a tensor of which several elements are one in memory, where views are removed: "
+                    "write to a clone of it, or use remove=\"mutations\""
+                  : "' can't write to several tensors that share memory in one call, where views are removed: call it "
+                    "once for each"));
   }
 
   std::vector<IValue> wrapResults(std::vector<IValue> results, const std::vector<IValue>& values) const {
@@ -324,9 +386,10 @@ class Call : CallWithWrappers {
       const std::vector<int64_t> fixed = arguments_[1].toIntVector();
       auto part = std::make_shared<Part>(wrapper.part()->memory);
       const c10::DimVector strides = c10::contiguous_strides(fixed);
-      const at::Tensor value =
-          stridedValue({IValue(tensor), IValue(fixed), IValue(c10::IntArrayRef(strides)), IValue()}, wrapper, *part);
-      wrapper.setPart(part, value, wrapper.memory().offset + part->offset);
+      c10::SymInt begin;
+      const at::Tensor value = stridedValue(
+          {IValue(tensor), IValue(fixed), IValue(c10::IntArrayRef(strides)), IValue()}, wrapper, *part, begin);
+      wrapper.setPart(part, value, begin);
     } else if (!isAlone(wrapper)) {
       throw UserError(refused + "make a tensor larger that is a view or has views: make a new tensor");
     } else {
@@ -350,8 +413,7 @@ class Call : CallWithWrappers {
     Memory& memory = *part->memory;
     at::Tensor value;
     if (isGivenStrides(op.schema())) {
-      value = stridedValue(arguments_, wrapper, *part);
-      offset = memory.offset + part->offset;
+      value = stridedValue(arguments_, wrapper, *part, offset);
     } else {
       part->parent = wrapper.part();
       part->op = op;
@@ -373,8 +435,6 @@ class Call : CallWithWrappers {
     return value;
   }
 
-  bool copies() const { return copiesViews(*level_); }
-
   /// Tensors with the sizes, strides and offsets that the views have in eager PyTorch, which copies don't have.
   std::vector<at::Tensor> shapesOf(
       const c10::OperatorHandle& op, const std::vector<IValue>& arguments,
@@ -391,8 +451,9 @@ class Call : CallWithWrappers {
   }
 
   /// Makes the part what as_strided with these arguments makes of the wrapper. Returns its value.
-  at::Tensor stridedValue(const std::vector<IValue>& arguments, const Wrapper& wrapper, Part& part) const {
-    makeStrided(arguments, wrapper, part);
+  at::Tensor stridedValue(
+      const std::vector<IValue>& arguments, const Wrapper& wrapper, Part& part, c10::SymInt& offset) const {
+    offset = makeStrided(arguments, wrapper, part);
     const at::Tensor parent = current(part.parent);
     const Emission emission(*level_);
     part.value = applyView(part, parent, copies());
@@ -460,10 +521,13 @@ class Call : CallWithWrappers {
           "Within cresset.functionalize, '" + schema_.name() +
           "' can't be called: it gives a tensor other memory. Use the other tensor itself");
     }
-    requireDistinct(writes);
     std::vector<IValue> fresh;
-    const bool pure = writes.op && writes.op->handle() && !drawsByLayout(writes);
-    if (!pure || !writePure(writes, fresh)) fresh = writeCopies(writes);
+    if (writesPlaceTwice(writes)) {
+      fresh = writeMemories(writes);
+    } else {
+      const bool pure = writes.op && writes.op->handle() && !drawsByLayout(writes);
+      if (!pure || !writePure(writes, fresh)) fresh = writeCopies(writes);
+    }
     std::vector<IValue> results;
     size_t next = 0;
     for (const c10::Argument& result : schema_.returns()) {
@@ -480,8 +544,6 @@ class Call : CallWithWrappers {
     finish(std::move(results));
   }
 
-  std::vector<at::Tensor> tensorsOf(size_t argument) const { return tensorsIn(arguments_[argument]); }
-
   /// Random numbers go to elements in the order of memory, and not always by the same code: a pure form would draw
   /// others for a tensor that is not contiguous.
   bool drawsByLayout(const FunctionalForm& writes) const {
@@ -492,21 +554,37 @@ class Call : CallWithWrappers {
     return false;
   }
 
-  void requireDistinct(const FunctionalForm& writes) const {
-    std::vector<const Memory*> memories;
+  /// By the operator itself, on views of copies of all that their memories have: elements that are one in memory get
+  /// what eager PyTorch writes there, in its order, or its error is raised. Returns its results that are new.
+  std::vector<IValue> writeMemories(const FunctionalForm& writes) {
+    std::vector<std::pair<Memory*, at::Tensor>> wholes;
+    const auto wholeOf = [&](const Memory& memory) {
+      return std::find_if(wholes.begin(), wholes.end(), [&](const auto& whole) { return whole.first == &memory; });
+    };
     for (const size_t argument : writes.written) {
       for (const at::Tensor& tensor : tensorsOf(argument)) {
         const Wrapper* wrapper = own(tensor);
-        if (!wrapper) continue;
-        for (const Memory* other : memories) {
-          if (other != &wrapper->memory()) continue;
-          throw UserError(
-              "Within cresset.functionalize, '" + schema_.name() +
-              "' can't write to several tensors that share memory in one call: call it once for each");
-        }
-        memories.push_back(&wrapper->memory());
+        if (wrapper && wholeOf(wrapper->memory()) == wholes.end())
+          wholes.emplace_back(&wrapper->memory(), copyOfWhole(wrapper->memory()));
       }
     }
+    std::vector<IValue> stack = arguments_;
+    for (IValue& value : stack) {
+      eachTensor(value, [&](at::Tensor& tensor) {
+        const Wrapper* wrapper = own(tensor);
+        if (!wrapper) return false;
+        const auto whole = wholeOf(wrapper->memory());
+        tensor = whole == wholes.end() ? current(wrapper->part()) : placeIn(*wrapper->part(), whole->second);
+        return true;
+      });
+    }
+    const std::vector<IValue> given = stack;
+    call(op_, stack);
+    for (const auto& [memory, whole] : wholes) assignWhole(*memory, whole);
+    std::vector<IValue> fresh;
+    for (size_t i = 0; i < schema_.returns().size(); ++i)
+      if (!schema_.returns()[i].alias_info()) fresh.push_back(stack[i]);
+    return wrapResults(std::move(fresh), given);
   }
 
   /// By the functional form; false if that does not return what the operator would have written.

@@ -5,12 +5,15 @@
 #include <ATen/ops/as_strided_copy_ops.h>
 #include <ATen/ops/as_strided_ops.h>
 #include <ATen/ops/as_strided_scatter_ops.h>
+#include <ATen/ops/clone_ops.h>
 #include <ATen/ops/conj_physical_ops.h>
 #include <ATen/ops/copy_ops.h>
+#include <ATen/ops/narrow_ops.h>
 #include <ATen/ops/neg_ops.h>
 #include <ATen/ops/new_empty_strided_ops.h>
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -25,6 +28,22 @@
 #include "cresset/support/error.h"
 
 namespace cresset::live {
+
+bool isInjective(const at::Tensor& tensor) {
+  if (!tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides() && tensor.is_non_overlapping_and_dense()) return true;
+  std::vector<std::pair<c10::SymInt, c10::SymInt>> dims;
+  for (int64_t d = 0; d < tensor.dim(); ++d) {
+    if (tensor.sym_size(d) == 0) return true;
+    if (tensor.sym_size(d) != 1) dims.emplace_back(tensor.sym_stride(d), tensor.sym_size(d));
+  }
+  std::sort(dims.begin(), dims.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  c10::SymInt reach = 0;
+  for (const auto& [stride, size] : dims) {
+    if (stride <= reach) return false;
+    reach = reach + stride * (size - 1);
+  }
+  return true;
+}
 
 namespace {
 
@@ -96,22 +115,6 @@ bool haveSameBits(const at::Tensor& a, const at::Tensor& b) {
   return a.is_conj() == b.is_conj() && a.is_neg() == b.is_neg();
 }
 
-/// Whether each element has an index of its own. Says false where that is hard to know.
-bool isInjective(const at::Tensor& tensor) {
-  std::vector<std::pair<c10::SymInt, c10::SymInt>> dims;
-  for (int64_t d = 0; d < tensor.dim(); ++d) {
-    if (tensor.sym_size(d) == 0) return true;
-    if (tensor.sym_size(d) != 1) dims.emplace_back(tensor.sym_stride(d), tensor.sym_size(d));
-  }
-  std::sort(dims.begin(), dims.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  c10::SymInt reach = 0;
-  for (const auto& [stride, size] : dims) {
-    if (stride <= reach) return false;
-    reach = reach + stride * (size - 1);
-  }
-  return true;
-}
-
 /// The value with the layout and bits of the one before.
 at::Tensor fitted(at::Tensor value, const at::Tensor& before, bool copies) {
   if (!haveSameBits(value, before)) {
@@ -143,6 +146,13 @@ void requireInjective(const at::Tensor& tensor) {
       "Please clone() the tensor before performing the operation.");
 }
 
+/// Runs operators that get sizes of the tensor as plain numbers, and lets clients know.
+void runKnowingSizes(const at::Tensor& tensor, const std::function<void()>& run) {
+  const detail::ClientFrame* clients = detail::activeClients();
+  if (!clients || !tensor.defined()) return run();
+  clients->client->runWithSizesOf(tensor, run);
+}
+
 /// What the parent becomes when the view of it, which was `before`, becomes `view`.
 at::Tensor inverse(const Part& part, const at::Tensor& parent, const at::Tensor& before, const at::Tensor& view) {
   const bool copies = copiesViews(*part.memory->level);
@@ -162,7 +172,7 @@ at::Tensor inverse(const Part& part, const at::Tensor& parent, const at::Tensor&
     stack[0] = parent;
     stack.emplace_back(view);
     if (part.index >= 0) stack.emplace_back(part.index);
-    runCode(*code, stack);
+    runKnowingSizes(parent, [&] { runCode(*code, stack); });
     return stack.at(0).toTensor();
   }
   if (!haveSameBits(place, whole) || place.scalar_type() != whole.scalar_type()) {
@@ -179,16 +189,84 @@ at::Tensor inverse(const Part& part, const at::Tensor& parent, const at::Tensor&
 void writeThrough(Memory& memory) {
   if (!memory.exposed.defined()) return;
   if (memory.exposed.unsafeGetTensorImpl() == memory.value.unsafeGetTensorImpl()) return;
-  at::_ops::copy_::call(memory.exposed, memory.value, false);
+  at::Tensor target = withoutRepeats(memory.exposed);
+  at::_ops::copy_::call(target, withoutRepeats(memory.value), false);
   memory.value = memory.exposed;
 }
 
 }  // namespace
 
+namespace {
+
+/// The sizes, as clients have them, and the strides: those of a dense tensor as products of the sizes.
+std::pair<std::vector<c10::SymInt>, std::vector<c10::SymInt>> layoutForClients(
+    const at::Tensor& value, c10::SymIntArrayRef wanted) {
+  std::vector<c10::SymInt> sizes = value.sym_sizes().vec(), strides = wanted.vec();
+  const bool has_numbers = c10::asIntArrayRefSlowOpt(sizes) && c10::asIntArrayRefSlowOpt(strides);
+  if (!has_numbers || !detail::activeClients()) return {sizes, strides};
+  const c10::IntArrayRef size = value.sizes(), stride = C10_AS_INTARRAYREF_SLOW(wanted);
+  std::vector<size_t> order(sizes.size());
+  for (size_t d = 0; d < order.size(); ++d) {
+    order[d] = order.size() - 1 - d;
+    sizes[d] = sizeForClients(value, static_cast<int64_t>(d));
+  }
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return stride[a] != stride[b] ? stride[a] < stride[b] : size[a] == 1 && size[b] != 1;
+  });
+  c10::SymInt reach = 1;
+  int64_t number = 1;
+  for (const size_t d : order) {
+    if (stride[d] == number) strides[d] = reach;
+    number *= size[d];
+    reach = reach * sizes[d];
+  }
+  return {sizes, strides};
+}
+
+}  // namespace
+
 at::Tensor copyWithStrides(const at::Tensor& value, c10::SymIntArrayRef strides) {
+  const auto layout = layoutForClients(value, strides);
   const at::Tensor empty = at::_ops::new_empty_strided::call(
-      value, value.sym_sizes(), strides, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+      value, layout.first, layout.second, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  tellClientsOfWrites(empty);
   return at::_ops::copy::call(empty, value, false);
+}
+
+void assignWhole(Memory& memory, at::Tensor value) {
+  const Emission emission(*memory.level);
+  memory.value = std::move(value);
+  memory.written = true;
+  ++memory.generation;
+  writeThrough(memory);
+}
+
+at::Tensor copyOfWhole(const Memory& memory) {
+  const Emission emission(*memory.level);
+  const at::Tensor& value = memory.value;
+  if (isInjective(value)) return copyWithStrides(value, value.sym_strides());
+  const auto length = static_cast<int64_t>(value.storage().nbytes() / value.itemsize());
+  const at::Tensor storage = at::_ops::as_strided::call(
+      value, c10::SymIntArrayRef{c10::SymInt(length)}, c10::SymIntArrayRef{c10::SymInt(1)}, 0);
+  return at::_ops::as_strided::call(
+      at::_ops::clone::call(storage, std::nullopt), value.sym_sizes(), value.sym_strides(), value.sym_storage_offset());
+}
+
+at::Tensor withoutRepeats(const at::Tensor& tensor) {
+  at::Tensor result = tensor;
+  if (tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) return result;
+  for (int64_t d = 0; d < tensor.dim(); ++d)
+    if (tensor.stride(d) == 0 && tensor.size(d) > 1) result = at::_ops::narrow::call(result, d, 0, 1);
+  return result;
+}
+
+at::Tensor placeIn(const Part& part, const at::Tensor& whole) {
+  std::vector<const Part*> chain;
+  for (const Part* at = &part; at->parent; at = at->parent.get()) chain.push_back(at);
+  const Emission emission(*part.memory->level);
+  at::Tensor place = whole;
+  for (size_t i = chain.size(); i-- > 0;) place = applyView(*chain[i], place, /*copies=*/false);
+  return place;
 }
 
 bool copiesViews(const LevelState& level) {
@@ -257,8 +335,12 @@ std::optional<std::vector<at::Tensor>> shapesOfViews(
 }
 
 at::Tensor applyView(const Part& part, const at::Tensor& parent, bool copies) {
-  if (part.op)
-    return viewsOf(*part.op, part.arguments, parent, copies).at(static_cast<size_t>(std::max<int64_t>(part.index, 0)));
+  if (part.op) {
+    std::vector<at::Tensor> views;
+    // Where the view was made before, sizes among its arguments may be those that it had.
+    runKnowingSizes(part.value, [&] { views = viewsOf(*part.op, part.arguments, parent, copies); });
+    return views.at(static_cast<size_t>(std::max<int64_t>(part.index, 0)));
+  }
   const at::Tensor view = strided(part, parent, copies);
   if (!copies) return view;
   const auto shape = [&] {
@@ -347,12 +429,14 @@ void flatten(const PartPtr& root, const at::Tensor& tensor) {
   const Emission emission(*memory.level);
   const int64_t length = static_cast<int64_t>(tensor.storage().nbytes() / tensor.itemsize());
   const auto view = copiesViews(*memory.level) ? &at::_ops::as_strided_copy::call : &at::_ops::as_strided::call;
-  const at::Tensor flat =
-      view(tensor, c10::SymIntArrayRef{c10::SymInt(length)}, c10::SymIntArrayRef{c10::SymInt(1)}, 0);
   const at::Tensor before = memory.value;
-  memory.value = memory.written ? at::_ops::as_strided_scatter::call(
-                                      flat, before, tensor.sym_sizes(), tensor.sym_strides(), tensor.storage_offset())
-                                : flat;
+  // A tensor of which elements are one in memory is written in a copy of all of its storage (copyOfWhole).
+  const bool has_storage = root->repeats || !memory.written;
+  const at::Tensor flat = view(
+      has_storage ? before : tensor, c10::SymIntArrayRef{c10::SymInt(length)}, c10::SymIntArrayRef{c10::SymInt(1)}, 0);
+  memory.value = has_storage ? flat
+                             : at::_ops::as_strided_scatter::call(
+                                   flat, before, tensor.sym_sizes(), tensor.sym_strides(), tensor.storage_offset());
   memory.flat = true;
   memory.offset = 0;
   ++memory.generation;

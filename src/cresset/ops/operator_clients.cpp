@@ -47,6 +47,15 @@ void letPass(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vecto
   op.redispatchBoxed(keys & kBelowMode, &stack);
 }
 
+c10::SymInt sizeForClients(const at::Tensor& tensor, int64_t dim) {
+  return active ? active->client->sizeOf(tensor, dim) : tensor.sym_size(dim);
+}
+
+void tellClientsOfWrites(const at::Tensor& tensor, bool are_seen) {
+  for (const detail::ClientFrame* frame = active; frame; frame = frame->outer)
+    frame->client->noteWritesAreSeen(tensor, are_seen);
+}
+
 namespace detail {
 
 const ClientFrame* activeClients() noexcept {

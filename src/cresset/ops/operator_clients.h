@@ -15,9 +15,12 @@
 // Thread-safety: each thread has its own stack. Threads that PyTorch starts inherit the key, but have no clients.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <c10/core/DispatchKeySet.h>
+#include <c10/core/SymInt.h>
 
+#include <functional>
 #include <vector>
 
 namespace c10 {
@@ -33,6 +36,20 @@ class OperatorClient {
   /// found for it. Operators that are called meanwhile come to this client too, unless they are handed on
   /// (`handOn`, struct HandingOn).
   virtual void call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack) = 0;
+  /// A size of a tensor of its, of a number that records what is computed of it, if the client has such numbers.
+  virtual c10::SymInt sizeOf(const at::Tensor& tensor, int64_t dim) { return tensor.sym_size(dim); }
+  /// Runs what an inner client makes of a call: operators that a composite one calls, with sizes that it has computed.
+  /// The arguments are the values that this client knows.
+  virtual void runDecomposed(
+      const c10::OperatorHandle&, const std::vector<c10::IValue>& arguments, const std::function<void()>& run) {
+    (void)arguments;
+    run();
+  }
+  /// Runs operators that get the sizes of this tensor as plain numbers.
+  virtual void runWithSizesOf(const at::Tensor&, const std::function<void()>& run) { run(); }
+  /// Says of what an operator has just made whether all that is written to its memory comes from operators: nothing
+  /// fills it past them.
+  virtual void noteWritesAreSeen(const at::Tensor&, bool) {}
 };
 
 /// Lets the next client outward have a call, or PyTorch run it. For clients, of a call that they see.
@@ -89,6 +106,11 @@ class ClientPause {
  private:
   detail::ActiveClients active_;
 };
+
+/// A size as the innermost client that sees what this thread does now has it.
+c10::SymInt sizeForClients(const at::Tensor& tensor, int64_t dim);
+/// Tells all clients of the thread (OperatorClient::noteWritesAreSeen).
+void tellClientsOfWrites(const at::Tensor& tensor, bool are_seen = true);
 
 /// The innermost client of this kind that sees what this thread does now; null if there is none.
 template <class Client>

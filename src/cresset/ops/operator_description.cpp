@@ -50,6 +50,7 @@ constexpr Cell kCells[] = {
 #define UPDATES(arguments, condition, functional)                                            \
   {Cell::Kind::Column, "updates", arguments}, {Cell::Kind::Column, "updates if", condition}, \
       {Cell::Kind::Column, "updated by", functional},
+#define READS_MEMORY(arguments) {Cell::Kind::Column, "reads memory", arguments},
 #define SAME_AS(name) {Cell::Kind::Column, "same as", name},
 #define AUTOCAST(cpu, cuda) {Cell::Kind::Column, "autocast (CPU, CUDA)", #cpu ", " #cuda},
 #define RESTRICTED(restriction) {Cell::Kind::Column, "restricted", #restriction},

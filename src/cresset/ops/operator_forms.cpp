@@ -35,6 +35,12 @@ constexpr ColumnCell<Update> kUpdates[] = {
 #include "cresset/ops/table/table.def"
 };
 
+constexpr ColumnCell<std::string_view> kReadsMemory[] = {
+#define OPERATOR(name) {name, {}},
+#define READS_MEMORY(arguments) {{}, arguments},
+#include "cresset/ops/table/table.def"
+};
+
 const std::unordered_map<std::string_view, std::string_view>& preferredNames() {
   static const auto* names = new auto(byOperator(kPreferredNames));
   return *names;
@@ -77,17 +83,24 @@ std::string withoutUnderscore(const std::string& name) {
 size_t indexOf(const c10::FunctionSchema& schema, std::string_view argument) {
   const auto index = schema.argumentIndexWithName(std::string(argument));
   if (!index)
-    throw InternalError(schema.name() + ": UPDATES names '" + std::string(argument) + "', which is no argument");
+    throw InternalError(schema.name() + ": a column names '" + std::string(argument) + "', which is no argument");
   return static_cast<size_t>(*index);
+}
+
+/// Of "running_mean, running_var".
+std::vector<size_t> indicesOf(const c10::FunctionSchema& schema, std::string_view names) {
+  std::vector<size_t> indices;
+  while (!names.empty()) {
+    const size_t comma = std::min(names.find(", "), names.size());
+    indices.push_back(indexOf(schema, names.substr(0, comma)));
+    names.remove_prefix(std::min(comma + 2, names.size()));
+  }
+  return indices;
 }
 
 HiddenWrites hiddenWrites(const c10::FunctionSchema& schema, const Update& update) {
   HiddenWrites writes;
-  for (std::string_view names = update.arguments; !names.empty();) {
-    const size_t comma = std::min(names.find(", "), names.size());
-    writes.arguments.push_back(indexOf(schema, names.substr(0, comma)));
-    names.remove_prefix(std::min(comma + 2, names.size()));
-  }
+  writes.arguments = indicesOf(schema, update.arguments);
   if (!update.condition.empty()) writes.condition = indexOf(schema, update.condition);
   return writes;
 }
@@ -226,6 +239,20 @@ const HiddenWrites* hiddenWritesOf(const Operator& op) {
   return nullptr;
 }
 
+const std::vector<size_t>* readsMemory(const c10::OperatorHandle& op) {
+  // Asked of each call: the operators are PyTorch's own, whose schemas stay where they are.
+  static const auto* all = [] {
+    auto* known = new std::unordered_map<const c10::FunctionSchema*, std::vector<size_t>>;
+    for (const auto& [name, arguments] : byOperator(kReadsMemory)) {
+      const Operator* found = OperatorTable::get().find(name);
+      if (found && found->handle()) (*known)[&found->handle()->schema()] = indicesOf(found->schema(), arguments);
+    }
+    return known;
+  }();
+  const auto found = all->find(&op.schema());
+  return found == all->end() ? nullptr : &found->second;
+}
+
 const FunctionalForm* writesOfCall(const c10::OperatorHandle& op, std::span<const c10::IValue> arguments) {
   static std::mutex mutex;
   static auto* known = new std::unordered_map<c10::OperatorName, std::unique_ptr<const CallWrites>>;
@@ -256,14 +283,20 @@ std::vector<std::string> formErrors() {
     if (std::none_of(overloads.begin(), overloads.end(), [](const Operator* op) { return sameOperator(*op); }))
       errors.push_back(std::string(name) + ": no overload of what SAME_AS names takes and returns the same");
   }
-  for (const auto& [name, update] : updates()) {
-    const Operator* op = OperatorTable::get().find(name);
-    if (!op) continue;  // tableErrors() says so
+  const auto check = [&](const auto& read) {
     try {
-      hiddenWrites(op->schema(), update);
+      read();
     } catch (const std::exception& error) {
       errors.emplace_back(error.what());
     }
+  };
+  for (const auto& [name, arguments] : byOperator(kReadsMemory)) {
+    if (const Operator* op = OperatorTable::get().find(name)) check([&] { indicesOf(op->schema(), arguments); });
+  }
+  for (const auto& [name, update] : updates()) {
+    const Operator* op = OperatorTable::get().find(name);
+    if (!op) continue;  // tableErrors() says so
+    check([&] { hiddenWrites(op->schema(), update); });
     if (!update.functional.empty() && !OperatorTable::get().find(update.functional))
       errors.push_back(std::string(name) + ": UPDATES names " + std::string(update.functional) + ", which is none");
   }

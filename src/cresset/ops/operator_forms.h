@@ -58,7 +58,11 @@ const HiddenWrites* hiddenWritesOf(const Operator& op);
 /// process.
 const FunctionalForm* writesOfCall(const c10::OperatorHandle& op, std::span<const c10::IValue> arguments);
 
-/// What is wrong with the columns SAME_AS and UPDATES.
+/// The arguments whose elements its composite kernel reads past the operators, unless they require gradients (the
+/// column READS_MEMORY); null if it has none.
+const std::vector<size_t>* readsMemory(const c10::OperatorHandle& op);
+
+/// What is wrong with the columns SAME_AS, UPDATES and READS_MEMORY.
 std::vector<std::string> formErrors();
 
 }  // namespace cresset

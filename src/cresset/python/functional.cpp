@@ -19,6 +19,7 @@ class PythonLevel {
   void exit() { scope_.reset(); }
   void close() { level_.close(); }
   at::Tensor leave(const at::Tensor& tensor) { return level_.leave(tensor); }
+  void settle() { level_.settle(); }
   const std::string& refusal() const { return level_.refusal(); }
   at::Tensor sync(const at::Tensor& tensor, bool shares) { return level_.sync(tensor, shares); }
 
@@ -70,6 +71,7 @@ void bindFunctional(py::module_& module) {
       .def("exit", &PythonLevel::exit)
       .def("close", &PythonLevel::close)
       .def("leave", &PythonLevel::leave)
+      .def("settle", &PythonLevel::settle)
       .def_property_readonly("refusal", &PythonLevel::refusal);
   py::class_<PythonPause>(module, "_ClientPause")
       .def(py::init<>())

@@ -7,6 +7,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
+#include <utility>
+
 #include "cresset/support/error.h"
 #include "cresset/tracer/recorder.h"
 
@@ -47,6 +49,20 @@ void Recorder::call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Sta
     return rememberTransformed(arguments, std::span(stack.end() - num_results, stack.end()));
   }
   runOperator(op, keys, stack);
+}
+
+void Recorder::runDecomposed(const c10::OperatorHandle& op, const Stack& arguments, const std::function<void()>& run) {
+  const Transform transform(*this, c10::Symbol::fromQualString(op.schema().name()), arguments);
+  run();
+}
+
+void Recorder::runWithSizesOf(const at::Tensor& tensor, const std::function<void()>& run) {
+  struct Restore {
+    at::Tensor& place;
+    at::Tensor before;
+    ~Restore() { place = std::move(before); }
+  } restore{sizes_of_, std::exchange(sizes_of_, tensor)};
+  run();
 }
 
 Recorder* Recorder::current() {

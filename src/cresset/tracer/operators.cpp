@@ -306,6 +306,9 @@ class Recorder::OperatorRecord {
       if (Value* divisor = recorder_.divisorInBackward(value)) return divisor;
     }
     if (const auto sizes = isSize(argument) ? plainInts(value) : std::nullopt) {
+      const at::Tensor& given = recorder_.sizes_of_;
+      if (given.defined() && given.sizes() == *sizes && recorder_.hasMemoryOf(given))
+        return recorder_.compute(Basic::Sizes, {recorder_.tensorValue(given)});
       if (Value* shape = recorder_.shapeInBackward(*sizes)) return shape;
       if (i == 1 && recorder_.call_.target.defined() && stack_[first_].isTensor()) {
         if (Value* shape = recorder_.shapeInAssignment(op_->kind(), stack_[first_].toTensor(), *sizes)) return shape;

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <sstream>
 
+#include "cresset/analysis/alias.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/support/error.h"
 
@@ -434,6 +435,10 @@ c10::SymNode Recorder::size(const at::Tensor& tensor, const c10::SymNode& dim) {
   return c10::make_intrusive<TracedNumber>(tensor.size(plain_dim), size, serial_);
 }
 
+c10::SymInt Recorder::sizeOf(const at::Tensor& tensor, int64_t dim) {
+  return hasMemoryOf(tensor) ? c10::SymInt(size(tensor, dim)) : tensor.sym_size(dim);
+}
+
 c10::SymNode Recorder::intOf(Symbol kind, const at::Tensor& tensor, int64_t number) {
   const Measured of = measured(tensor);
   graph_->setLocation(location());
@@ -473,6 +478,19 @@ Value* Recorder::makeLiteral(const at::Tensor& tensor) {
   if (const void* storage = storageOf(tensor)) literals_[storage] = {constant, clone->node()};
   setTensorValue(tensor, clone);
   return clone;
+}
+
+void Recorder::noteWritesAreSeen(const at::Tensor& tensor, bool are_seen) {
+  const void* storage = storageOf(tensor);
+  if (!storage) return;
+  if (are_seen) {
+    uninitialized_.erase(storage);
+    return;
+  }
+  const auto known = known_.find(identityOf(tensor));
+  if (known == known_.end()) return;
+  const Operator* op = knownOperator(*known->second.value->node());
+  if (op && op->leavesUninitialized()) uninitialized_.insert(storage);
 }
 
 void Recorder::readContents(const at::Tensor& tensor) {

@@ -162,6 +162,10 @@ class Recorder final : public OperatorClient {
 
   // ---- Events
   void call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack) override;
+  c10::SymInt sizeOf(const at::Tensor& tensor, int64_t dim) override;
+  void noteWritesAreSeen(const at::Tensor& tensor, bool are_seen) override;
+  void runDecomposed(const c10::OperatorHandle& op, const Stack& arguments, const std::function<void()>& run) override;
+  void runWithSizesOf(const at::Tensor& tensor, const std::function<void()>& run) override;
   /// Runs the operator on the stack and records it.
   void runOperator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack);
   /// Runs a program's function on arguments that fit its schema, and records the call.
@@ -357,6 +361,7 @@ class Recorder final : public OperatorClient {
   std::unordered_map<const void*, Literal> literals_;  // by StorageImpl
   std::unordered_map<const torch::autograd::Node*, Gradient> gradients_;
   std::unordered_set<const void*> constants_;  // StorageImpls of tensors that are constants of the forward pass
+  at::Tensor sizes_of_;                        // whose sizes operators get as plain numbers now
   std::vector<TransformedCall> transforms_;    // calls that a transform sees now
   LibraryCall call_;
   mutable size_t num_frozen_in_backward_ = 0;  // warnings
