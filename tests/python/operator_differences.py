@@ -69,6 +69,7 @@ def converted_once(args, ours, theirs):
 
 
 DIFFERENCES = {
+    "unchecked-unwrap": (r"prim::unchecked_unwrap_optional", lambda args, ours, theirs: args[0] is None),
     "32-bit-numbers": (
         r"aten::Complex\..*int.*|aten::(ceil|floor|neg)\.Scalar|prim::abs\.Scalar|aten::sum\.int",
         beyond(2**31),

@@ -297,61 +297,10 @@ class Scheduler {
     return true;
   }
 
-  /// Reductions of as many elements go over them together, though no operator broadcasts one's to the other's.
-  void uniteReductions() {
-    for (size_t i = 1; i < reductions_.size() && !group_.contracts; ++i) {
-      const auto haveOneSize = [&](int a, int b) { return variables_.sizeOf(a) == variables_.sizeOf(b); };
-      if (!std::ranges::equal(reductions_[0], reductions_[i], haveOneSize)) continue;
-      for (size_t k = 0; k < reductions_[0].size(); ++k) variables_.unite(reductions_[0][k], reductions_[i][k]);
-    }
-  }
-
-  /// What a reduction's result is broadcast over goes along with what was reduced, where it has as many elements: the
-  /// loops then stand one after the other.
-  void uniteWithBroadcast() {
-    if (group_.contracts || bags_ || reductions_.empty()) return;
-    std::vector<int> reduced = reductions_[0];
-    for (int& variable : reduced) variable = variables_.rootOf(variable);
-    std::vector<std::vector<int>> roots;
-    for (const ScheduledValue& value : values_) {
-      roots.emplace_back();
-      for (const int variable : value.variables)
-        if (variable != kNone) roots.back().push_back(variables_.rootOf(variable));
-    }
-    const std::vector<int>& stored = roots[group_.outputs[0]];
-    std::vector<int> along;
-    for (const int variable : reduced) {
-      const auto fits = [&](int other) {
-        return variables_.sizeOf(other) == variables_.sizeOf(variable) && !isIn(reduced, other) &&
-               !isIn(along, other) && std::none_of(roots.begin(), roots.end(), [&](const std::vector<int>& value) {
-                 return isIn(value, other) && isIn(value, variable);
-               });
-      };
-      const auto found = std::find_if(stored.begin(), stored.end(), fits);
-      if (found == stored.end()) return;
-      along.push_back(*found);
-    }
-    for (size_t k = 0; k < reduced.size(); ++k) variables_.unite(reduced[k], along[k]);
-  }
-
-  /// Whether a reduction stands in loops over what it does not depend on, for which it would be computed again and
-  /// again.
-  bool repeatsReductions() const {
-    if (group_.contracts || bags_) return false;  // products and sums of rows are so by nature
-    constexpr int64_t kFewTimes = 4;              // as many elements as loops one after the other would go over
-    for (size_t i = 0; i < reductions_.size(); ++i) {
-      int64_t reduced = 1, times = 1;
-      for (const int variable : reductions_[i]) reduced *= variables_.sizeOf(variable);
-      for (const int variable : outer_) times *= isIn(sources_[i], variable) ? 1 : variables_.sizeOf(variable);
-      if (reduced * times > kFewTimes * (reduced + times)) return true;
-    }
-    return false;
-  }
-
   /// Divides the variables into those that are reduced and the others.
   bool findLoops() {
-    uniteReductions();
-    uniteWithBroadcast();
+    if (!group_.contracts)
+      uniteReductions(reductions_, values_, group_.outputs[0], /*alone=*/bags_.has_value(), variables_);
     const auto toRoots = [&](std::vector<int>& variables) {
       for (int& variable : variables) variable = variable == kNone ? kNone : variables_.rootOf(variable);
     };
@@ -377,7 +326,10 @@ class Scheduler {
     for (const int root : variables_.roots()) {
       if (!isReduced(root)) outer_.push_back(root);
     }
-    if (repeatsReductions()) return false;
+    // Products and sums of rows are computed for each element by nature.
+    for (size_t i = 0; i < reductions_.size() && !group_.contracts && !bags_; ++i) {
+      if (isRepeated(reductions_[i], sources_[i], outer_, variables_)) return false;
+    }
     for (const ScheduledValue& value : values_) {
       size_t num_reduced = 0;  // a value has elements of one reduction only
       for (const std::vector<int>& together : reduced_) {

@@ -108,4 +108,64 @@ bool isSmall(const Indices& indices, const Contraction& contraction) {
   return std::min(rows, columns) <= kFew || rows * columns * length <= kFewTerms;
 }
 
+namespace {
+
+/// For each variable that is reduced one of the value `stored` that has as many elements and that no value has beside
+/// it. Empty if there is none for one of them.
+std::vector<int> broadcastOver(
+    const std::vector<int>& reduced, std::span<const ScheduledValue> values, size_t stored,
+    const Variables& variables) {
+  const auto contains = [](const std::vector<int>& all, int one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  std::vector<std::vector<int>> roots;
+  for (const ScheduledValue& value : values) {
+    roots.emplace_back();
+    for (const int variable : value.variables) {
+      if (variable != kNone) roots.back().push_back(variables.rootOf(variable));
+    }
+  }
+  std::vector<int> reduced_roots, found;
+  for (const int variable : reduced) reduced_roots.push_back(variables.rootOf(variable));
+  for (const int root : reduced_roots) {
+    const auto fits = [&](int other) {
+      return variables.sizeOf(other) == variables.sizeOf(root) && !contains(reduced_roots, other) &&
+             !contains(found, other) && std::none_of(roots.begin(), roots.end(), [&](const std::vector<int>& value) {
+               return contains(value, other) && contains(value, root);
+             });
+    };
+    const auto other = std::find_if(roots[stored].begin(), roots[stored].end(), fits);
+    if (other == roots[stored].end()) return {};
+    found.push_back(*other);
+  }
+  return found;
+}
+
+}  // namespace
+
+void uniteReductions(
+    std::vector<std::vector<int>>& reductions, std::span<const ScheduledValue> values, size_t stored, bool alone,
+    Variables& variables) {
+  const auto haveOneSize = [&](int a, int b) { return variables.sizeOf(a) == variables.sizeOf(b); };
+  for (size_t i = 1; i < reductions.size(); ++i) {
+    if (!std::ranges::equal(reductions[0], reductions[i], haveOneSize)) continue;
+    for (size_t k = 0; k < reductions[0].size(); ++k) variables.unite(reductions[0][k], reductions[i][k]);
+  }
+  if (alone || reductions.empty()) return;
+  const std::vector<int> others = broadcastOver(reductions[0], values, stored, variables);
+  for (size_t k = 0; k < others.size(); ++k) variables.unite(reductions[0][k], others[k]);
+}
+
+bool isRepeated(
+    const std::vector<int>& reduced, const std::vector<int>& source, const std::vector<int>& outer,
+    const Variables& variables) {
+  constexpr double kFewTimes = 4;  // as many elements as loops one after the other would go over
+  double elements = 1, times = 1;
+  for (const int variable : reduced) elements *= double(variables.sizeOf(variable));
+  for (const int variable : outer) {
+    if (std::find(source.begin(), source.end(), variable) == source.end()) times *= double(variables.sizeOf(variable));
+  }
+  return elements * times > kFewTimes * (elements + times);
+}
+
 }  // namespace cresset::codegen

@@ -65,6 +65,19 @@ struct Indices {
   std::map<char, int> variables;
 };
 
+/// Reductions of as many elements go over them together, though no operator broadcasts one's to the other's. Unless
+/// they are `alone`, what their results are broadcast over in the value `stored` goes along with them, where it has as
+/// many elements: the loops then stand one after the other.
+void uniteReductions(
+    std::vector<std::vector<int>>& reductions, std::span<const ScheduledValue> values, size_t stored, bool alone,
+    Variables& variables);
+
+/// Whether a reduction of `source` over the variables `reduced` stands in loops over `outer` that it does not depend
+/// on, and would rather be computed by itself than again for each iteration. All are roots.
+bool isRepeated(
+    const std::vector<int>& reduced, const std::vector<int>& source, const std::vector<int>& outer,
+    const Variables& variables);
+
 /// Of the result of at::index: `source` has the result's sizes, and strides of 0 along what is indexed.
 std::optional<StridedLayout> layoutOfIndexed(
     const StridedLayout& source, size_t place, size_t num_indexed, const std::vector<StridedLayout>& indices);
