@@ -220,6 +220,8 @@ def det_gradient_of_singular(grad: Tensor, a: Tensor) -> Tensor:
   return torch.matmul(u * others(signed.unsqueeze(-1), s, s.dim() - 1).unsqueeze(-2), vh)
 
 def det_gradient(grad: Tensor, a: Tensor, det: Tensor, lu: Tensor, pivots: Tensor) -> Tensor:
+  if a.size(-1) == 1:
+    return grad.unsqueeze(-1).unsqueeze(-1)
   d = diagonal_matrices(grad * det, pivots)
   eps = 2.220446049250313e-16 if a.dtype == torch.float64 else 1.1920928955078125e-07
   if not torch.is_grad_enabled():
