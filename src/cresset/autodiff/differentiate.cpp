@@ -98,7 +98,7 @@ class Differentiator {
     }
     Value* alpha = one();
     const auto add = [&](Block* block, Value* a, Value* b) {
-      Node* node = block->appendNode(backward_->create(aten::add, {a, b, alpha}));
+      Node* node = block->appendNode(backward_->create(kindOf(Basic::Add), {a, b, alpha}));
       operatorOf(*node);
       return node->output()->setType(gradientType(value));
     };
