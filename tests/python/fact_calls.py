@@ -1,7 +1,7 @@
 """Calls of ATen operators, as metadata: what PyTorch's own samples of operators (op_db) reach, forward and backward.
 
 A `Call` remembers the arguments and the results as descriptions: ("T", dtype, sizes) of a tensor, ("L", …) of a list, ("V", value) of the rest. Calls
-are made again from descriptions, also with one of them replaced (`variants`): another dtype, rank or size, an int for a float.
+are made again from descriptions, also with one of them replaced (`variants`): another dtype, rank or size, an int for a float, another word, None.
 """
 
 import functools
@@ -13,12 +13,16 @@ import torch
 from op_database import op_db
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from cresset import _C
+
 DTYPES = [torch.float32, torch.int64, torch.bool, torch.complex64, torch.bfloat16]
 #: Not the operators of TorchScript's own, for numbers and containers.
 DISPATCHER = set(torch._C._dispatch_get_all_op_names())
 ALL_DTYPES = [*DTYPES, torch.float64, torch.int32, torch.uint8, torch.float16]
 #: Only in the place of another, in long runs.
 RARE_DTYPES = [torch.complex128, torch.int8, torch.complex32, torch.uint16, torch.float8_e4m3fn]
+#: What operators take for modes, reductions, norms and the like.
+WORDS = "r reduced complete fro nuc L U left right sum mean prod amax amin linear lower higher midpoint nearest floor trunc tanh none ij xy".split()
 
 
 #: Tensors that are no plain ones, made of plain ones. Not those of other devices and MKL-DNN's: eager kernels end the process for some.
@@ -35,6 +39,9 @@ KINDS = {
 
 #: Whether variants are also of rare dtypes and of these kinds: in long runs.
 all_kinds = False
+
+
+NONE = ("V", None, type(None))
 
 
 class NoDescription(Exception):
@@ -89,8 +96,29 @@ def full_name(op):
     return f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
 
 
+class OwnOperator:
+    """An operator of Cresset's own, called by a program of one node."""
+
+    def __init__(self, name):
+        self._schema = torch._C.parse_schema(next(str(s) for s in _C._get_all_schemas() if s.name == name))
+        heads = ", ".join(f"%a{i} : {a.type.str()}" for i, a in enumerate(self._schema.arguments))
+        operands = ", ".join(f"%a{i}" for i in range(len(self._schema.arguments)))
+        types = [r.type.str() for r in self._schema.returns]
+        results = [f"%r{i}" for i in range(len(types))]
+        left = ", ".join(f"{result} : {kind}" for result, kind in zip(results, types))
+        last = f"  %out : ({', '.join(types)}) = prim::TupleConstruct({', '.join(results)})\n  return (%out)"
+        self._function = _C.function_from_graph(
+            "f", _C.parse_ir(f"graph({heads}):\n  {left} = {name}({operands})\n{last}")
+        )
+
+    def __call__(self, *arguments):
+        return self._function(*arguments)
+
+
 @functools.cache
 def overload(name):
+    if name.startswith("cresset::"):
+        return OwnOperator(name)
     namespace, rest = name.split("::")
     packet, _, overload_name = rest.partition(".")
     return getattr(getattr(getattr(torch.ops, namespace), packet), overload_name or "default")
@@ -198,9 +226,11 @@ def written(names):
     return list(calls.values())
 
 
-def variants(description):
-    """Descriptions of other values that the argument might have."""
+def variants(description, argument=None):
+    """Descriptions of other values that the argument, of this schema, might have."""
     kind = description[0]
+    if argument is not None and "Optional" in str(argument.type):
+        yield from variants_of_none(argument) if description == NONE else [NONE]
     if kind == "T":
         yield from tensor_variants(*description[1:])
     elif kind == "L":
@@ -220,6 +250,30 @@ def variants(description):
         yield "V", True, bool
     elif isinstance(description[1], torch.dtype):
         yield from (("V", dtype, torch.dtype) for dtype in ALL_DTYPES)
+    elif isinstance(description[1], str):
+        yield from (("V", word, str) for word in WORDS if word != description[1])
+
+
+def variants_of_none(argument):
+    kind = str(argument.type)
+    if argument.name == "dtype":
+        yield from (("V", dtype, torch.dtype) for dtype in ALL_DTYPES)
+    elif "Tensor" in kind:
+        if "List" not in kind:
+            sizes = [(), (1,), (3,), (2, 3), (5, 1)]
+            yield from (("T", dtype, each) for dtype in (torch.float32, torch.float64, torch.int64) for each in sizes)
+    elif "str" in kind:
+        yield from (("V", word, str) for word in WORDS)
+    elif "bool" in kind:
+        yield from (("V", flag, bool) for flag in (False, True))
+    elif "List[int]" in kind:
+        yield from (("L", *(("V", n, int) for n in numbers)) for numbers in ((), (0,), (1,), (-1, 0)))
+    elif argument.name in ("layout", "memory_format"):
+        return
+    elif "int" in kind:
+        yield from (("V", n, int) for n in (0, 1, -1, 2))
+    elif "float" in kind or "number" in kind:
+        yield from (("V", n, float) for n in (0.0, 0.5, 2.0))
 
 
 def tensor_variants(dtype, sizes):

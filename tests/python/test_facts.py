@@ -160,21 +160,23 @@ def of_one_dtype(call, dtype):
 def varied(calls, seed, per_operator, two=False):
     """Calls with one argument replaced, or also with two, and all tensors of another dtype; of the same operator at most so many."""
     generator = random.Random(seed)
-    by_name = {}
+    by_name, rare = {}, {}  # rare: other words, and None
     for call in calls:
         if call.name not in RULES or call.name in FRAGILE:
             continue
         # Kernels of backward passes believe the sizes of their arguments.
         only_dtypes = "_backward" in call.name
-        replaced = []
+        replaced, schema = [], fact_calls.overload(call.name)._schema
         for i, argument in enumerate(call.arguments):
-            for other in fact_calls.variants(argument):
+            for other in fact_calls.variants(argument, schema.arguments[i]):
                 if only_dtypes and not (argument[0] == other[0] == "T" and argument[2] == other[2]):
                     continue
                 # Numbers that are no dtypes end the process in some of eager PyTorch's kernels; Cresset refuses them before.
                 if is_dtype(call.name, i) and other[1] == -1:
                     continue
                 replaced.append((i, other))
+                if fact_calls.NONE in (argument, other) or other[-1] is str:
+                    rare.setdefault(call.name, {})[call.replaced(i, other)] = None
         found = by_name.setdefault(call.name, {})
         found |= {call.replaced(i, other): None for i, other in replaced}
         for (i, one), (j, other) in zip(replaced, generator.sample(replaced, len(replaced)) if two else []):
@@ -182,8 +184,8 @@ def varied(calls, seed, per_operator, two=False):
                 found[call.replaced(i, one).replaced(j, other)] = None
         found |= {of_one_dtype(call, dtype): None for dtype in fact_calls.ALL_DTYPES if two}
     for name in sorted(by_name):
-        found = list(by_name[name])
-        yield from generator.sample(found, min(per_operator, len(found)))
+        for found, most in ((list(by_name[name]), per_operator), (list(rare.get(name, {})), per_operator // 2)):
+            yield from generator.sample(found, min(most, len(found)))
 
 
 class Mistake(Exception):
@@ -280,6 +282,39 @@ def test_rules_of_other_arguments(part):
     assert not wrong, "\n".join(wrong[:20])
 
 
+def own(name, *arguments):
+    described = (("T", torch.float32, a) if isinstance(a, tuple) else describe(a) for a in arguments)
+    return Call(name, tuple(described), ())
+
+
+#: Calls of Cresset's own operators: PyTorch's samples reach none.
+OWN = [
+    own("cresset::mm", (2, 3), (3, 4), False),
+    own("cresset::mm", (2, 3), (3, 4), True),
+    own("cresset::cached_cast", (2, 3), torch.bfloat16, torch.device("cpu")),
+    own("cresset::attention", (2, 4, 3, 8), (2, 4, 5, 8), (2, 4, 5, 8), None, False, None, False),
+    own("cresset::attention", (2, 4, 3, 8), (2, 2, 5, 8), (2, 2, 5, 6), (3, 5), False, 0.5, True),
+    own("cresset::dropout_noise", (3, 4), 0.5, False),
+    own("cresset::dropout_noise", (3, 4, 2), 0.5, True),
+    own("cresset::select_assign", (3, 4), (4,), 0, 1),
+    own("cresset::select_assign", (3, 4), (), 1, -1),
+    own("cresset::slice_assign", (3, 4), (2, 4), 0, 0, 2, 1),
+    own("cresset::slice_assign", (3, 4), (1,), 1, None, None, 2),
+]
+
+
+def test_rules_of_own_operators():
+    names = {name for name in RULES if name.startswith("cresset::")}
+    assert {call.name for call in OWN} == names
+    others = [*OWN, *varied(OWN, 0, per_operator=150), *varied(OWN, 1, per_operator=100, two=True)]
+    facts = list(in_child(facts_of_varied, others))
+    layouts = [faults for _, faults in in_child(layout_faults, OWN)]
+    wrong = [fault for found in facts + layouts for fault in found or ()]
+    assert not wrong, "\n".join(wrong[:20])
+    assert None not in facts[: len(OWN)]
+    assert sum(found is not None for found in facts) > 150
+
+
 def test_dtypes_without_a_common_one():
     """What eager PyTorch refuses to promote is unknown, and no error; what it takes is right."""
     dtypes = [torch.uint16, torch.int16, torch.int32, torch.float8_e4m3fn, torch.float16, torch.bool, torch.complex64]
@@ -300,6 +335,8 @@ def test_dtypes_without_a_common_one():
 
 #: What runs over more arguments have found.
 FOUND = [
+    Call("aten::linalg_qr", (("T", torch.float32, (4, 3)), ("V", "r", str)), ()),
+    Call("aten::bilinear", (("T", torch.float32, (3,)), ("T", torch.float32, (4,)), ("T", torch.float32, (5, 3, 4)), ("T", torch.float32, (5, 1))), ()),
     Call("aten::linalg_vector_norm", (("T", torch.complex64, (3, 2)), ("V", 2.0, float), ("L", ("V", 0, int)), ("V", True, bool), ("V", torch.complex64, torch.dtype)), ()),
     Call("aten::sum.dim_IntList", (("K", "sparse", torch.float32, (5, 5)), ("L",), ("V", True, bool), ("V", None, type(None))), ()),
     Call("aten::sum.dim_IntList", (("K", "sparse", torch.float32, (5, 5)), ("L",), ("V", False, bool), ("V", None, type(None))), ()),

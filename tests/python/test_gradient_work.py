@@ -31,8 +31,8 @@ MORE = {
     "aten::conv2d.padding": (1, AGAIN),
     "aten::conv3d.padding": (1, AGAIN),
     "aten::repeat_interleave.self_Tensor": (5, AGAIN),  # the indices
-    "aten::linalg_slogdet": (4, AGAIN),  # the factors
-    "aten::slogdet": (4, AGAIN),
+    "aten::linalg_slogdet": (1, AGAIN),  # the factors
+    "aten::slogdet": (1, AGAIN),
     "aten::nll_loss_nd": (1, AGAIN),  # the total weight; in one, two and four dimensions it is kept
     "aten::cosine_similarity": (4, AGAIN),  # lengths
     "cresset::attention": (3, AGAIN),  # the mask as numbers
@@ -47,16 +47,13 @@ MORE = {
     "aten::mse_loss_backward": (3, COMPOSED),
     "aten::smooth_l1_loss_backward": (3, COMPOSED),
     "aten::huber_loss_backward": (2, COMPOSED),
-    "aten::_linalg_slogdet": (3, COMPOSED),
     "aten::logcumsumexp": (1, COMPOSED),
     "aten::linalg_qr": (4, ZEROS),
     "aten::convolution_backward": (2, ZEROS),
     "aten::sgn": (1, ZEROS),
-    "aten::svd": (17, ZEROS),
-    "aten::linalg_svd": (24, ZEROS),
-    "aten::_linalg_svd": (6, ZEROS),
-    "aten::linalg_eigh": (12, ZEROS),
-    "aten::_linalg_eigh": (3, ZEROS),
+    "aten::svd": (2, COMPOSED),
+    "aten::linalg_svd": (5, ZEROS),
+    "aten::linalg_eigh": (5, COMPOSED),
     "aten::prod": (2, CHECKED),
 }
 

@@ -369,6 +369,9 @@ REGIONS_KEEP_LESS = {
     "aten::std_mean",
     "aten::std_mean.dim",
     "aten::std_mean.correction",
+    # Where only the values have one.
+    "aten::linalg_eigh",
+    "aten::_linalg_eigh",
 }
 REGIONS_KEEP_MORE = {
     "aten::div.Tensor_mode",

@@ -71,9 +71,10 @@ class Evaluator {
         const auto truth = truthOf(operand);
         return Fact::boolean(truth ? std::optional(!*truth) : std::nullopt);
       }
-      case Expression::Kind::Real:
       case Expression::Kind::Text:
-        break;  // the constructor refuses them
+        return Fact::of(c10::IValue(std::string(e.text)));
+      case Expression::Kind::Real:
+        break;  // the constructor refuses it
       case Expression::Kind::If: {
         const auto truth = truthOf(evaluate(e.children[0]));
         if (truth) return evaluate(e.children[*truth ? 1 : 2]);
@@ -150,6 +151,8 @@ class Evaluator {
       both.insert(both.end(), b->begin(), b->end());
       return Fact::list(std::move(both));
     }
+    if (left.kind == Fact::Kind::String && right.kind == Fact::Kind::String && e.text == "==")
+      return Fact::boolean(left.text == right.text);
     const auto x = left.asNumber(), y = right.asNumber();
     const auto isNumber = [](const Fact& fact) {
       return fact.kind == Fact::Kind::Int || fact.kind == Fact::Kind::Bool;
@@ -220,9 +223,9 @@ FactRule::FactRule(std::string_view text) {
       throw std::invalid_argument("there is no function '" + std::string(e.text) + "' for rules of facts");
     static constexpr std::string_view kNone[] = {"/", "|", "^", "&", "<<", ">>", "~"};
     const bool is_operation = e.kind == Expression::Kind::Binary || e.kind == Expression::Kind::Unary;
-    if (e.kind == Expression::Kind::Real || e.kind == Expression::Kind::Text ||
+    if (e.kind == Expression::Kind::Real ||
         (is_operation && std::find(std::begin(kNone), std::end(kNone), e.text) != std::end(kNone)))
-      throw std::invalid_argument("rules of facts have no floats, texts, and no '" + std::string(e.text) + "'");
+      throw std::invalid_argument("rules of facts have no floats, and no '" + std::string(e.text) + "'");
     for (const Expression& child : e.children) self(self, child);
   };
   for (const auto& statement : impl->list.assignments) check(check, statement.value);

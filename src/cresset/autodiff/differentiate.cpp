@@ -96,11 +96,41 @@ class Differentiator {
       sum = gradient;
       return;
     }
-    Node* add = backward_->create(aten::add, {sum, gradient, one()});
-    backward_->block()->appendNode(add);
-    add->output()->setType(gradientType(value));
-    operatorOf(*add);
-    sum = add->output();
+    Value* alpha = one();
+    const auto add = [&](Block* block, Value* a, Value* b) {
+      Node* node = block->appendNode(backward_->create(kindOf(Basic::Add), {a, b, alpha}));
+      operatorOf(*node);
+      return node->output()->setType(gradientType(value));
+    };
+    if (!mayBeSparse(sum)) {
+      sum = add(backward_->block(), sum, gradient);
+      return;
+    }
+    // The operator adds a sparse tensor to a dense one, not a dense one to a sparse one; so does autograd.
+    static const Symbol kIsSparse = Symbol::fromQualString("prim::is_sparse");
+    Node* is_sparse = backward_->block()->appendNode(backward_->create(kIsSparse, {sum}));
+    operatorOf(*is_sparse);
+    Node* choice = backward_->block()->appendNode(
+        backward_->create(prim::If, {is_sparse->output()->setType(c10::BoolType::get())}));
+    Block *sparse = choice->addBlock(), *dense = choice->addBlock();
+    sparse->registerOutput(add(sparse, gradient, sum));
+    dense->registerOutput(add(dense, sum, gradient));
+    sum = choice->output()->setType(gradientType(value));
+    sparse_.insert(sum);
+  }
+
+  /// Gradients from outside, and of rules that are asked for sparse ones.
+  bool mayBeSparse(const Value* gradient) const {
+    const Node* node = gradient->node();
+    if (node->kind() == prim::Param || sparse_.contains(gradient)) return true;
+    const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+    if (!op) return false;
+    const auto& arguments = op->schema().arguments();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const std::string& name = arguments[i].name();
+      if (name == "sparse" || name == "sparse_grad") return constantAs<bool>(node->input(i)) != false;
+    }
+    return false;
   }
 
   Value* one() {
@@ -309,6 +339,7 @@ class Differentiator {
   std::unordered_set<const Value*> needed_;
   std::shared_ptr<Graph> backward_;
   std::unordered_map<Value*, Value*> gradients_;  // of forward values, in the backward graph
+  std::unordered_set<const Value*> sparse_;       // sums that may be
   std::unordered_set<Value*> must_keep_;
   std::unordered_map<Value*, Value*> placeholders_;  // of forward values, in the backward graph
 };

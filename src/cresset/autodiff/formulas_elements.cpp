@@ -123,10 +123,17 @@ def cumprod_gradient(grad: Tensor, x: Tensor, result: Tensor, dim: int) -> Tenso
   kept = torch.ones([n, n], dtype=torch.bool).triu()
   return products.masked_fill(kept.logical_not(), 0.0).sum(-1).movedim(-1, dim)
 
+def lowest(x: Tensor) -> float:
+  if x.dtype == torch.float64:
+    return -1.7976931348623157e308
+  if x.dtype == torch.float16:
+    return -65504.0
+  return -3.3895313892515355e38 if x.dtype == torch.bfloat16 else -3.4028234663852886e38
+
 def logcumsumexp_gradient(grad: Tensor, x: Tensor, result: Tensor, dim: int) -> Tensor:
   if grad.dim() == 0 or x.numel() == 0:
     return grad
-  low = -1.7976931348623157e308 if grad.dtype == torch.float64 else -3.4028234663852886e38
+  low = lowest(grad)
   positive = torch.where(grad > 0, grad.log(), low)
   negative = torch.where(grad < 0, (-grad).log(), low)
   up = (((positive - result).flip(dim).logcumsumexp(dim).flip(dim)) + x).exp()
@@ -150,7 +157,7 @@ def prod_gradient(grad: Tensor, x: Tensor, result: Tensor) -> Tensor:
   zeros = int((x == 0).sum())
   if zeros == 0:
     return grad * (result / x)
-  if zeros > 1:
+  if zeros > 1 and not torch.is_grad_enabled():
     return torch.zeros_like(x)
   return others(grad, x.contiguous().view(-1), 0).view_as(x)
 

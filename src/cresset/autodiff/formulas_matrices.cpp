@@ -159,6 +159,29 @@ def folded_from_right(a: Tensor, b: Tensor) -> Tensor:
   result = folded(b.mT, a.t() if a.dim() == 2 else a)
   return result.mT.contiguous() if a.dim() == 2 else result
 
+# From this many rows on PyTorch computes Euclidean distances by a product of matrices, with a derivative of its own.
+def is_distance_by_product(x1: Tensor, x2: Tensor, p: float, compute_mode: Optional[int]) -> bool:
+  if p != 2.0 or x1.numel() == 0 or x2.numel() == 0:
+    return False
+  mode = 0 if compute_mode is None else compute_mode
+  return mode == 1 or (mode == 0 and (x1.size(-2) > 25 or x2.size(-2) > 25))
+
+def cdist_gradients(grad: Tensor, x1: Tensor, x2: Tensor, p: float, compute_mode: Optional[int], result: Tensor, wanted: List[bool]) -> Tuple[Optional[Tensor], Optional[Tensor]]:
+  of_x1: Optional[Tensor] = None
+  of_x2: Optional[Tensor] = None
+  if is_distance_by_product(x1, x2, p, compute_mode):
+    ratio = (grad / result).masked_fill(result == 0, 0)
+    if wanted[0]:
+      of_x1 = reduced(x1 * ratio.sum([-1], True) - torch.matmul(ratio, x2), x1)
+    if wanted[1]:
+      of_x2 = reduced(x2 * ratio.sum([-2]).unsqueeze(-1) - torch.matmul(ratio.mT, x1), x2)
+    return of_x1, of_x2
+  if wanted[0]:
+    of_x1 = reduced(torch._cdist_backward(grad.contiguous(), x1, x2, p, result), x1)
+  if wanted[1]:
+    of_x2 = reduced(torch._cdist_backward(grad.mT.contiguous(), x2, x1, p, result.mT.contiguous()), x2)
+  return of_x1, of_x2
+
 def cholesky_gradient(grad: Tensor, result: Tensor, upper: bool) -> Tensor:
   l = result.mT if upper else result
   g = grad.mT if upper else grad
@@ -196,18 +219,41 @@ def triangular_gradients(grad: Tensor, a: Tensor, b: Tensor, x: Tensor, upper: b
     of_a = reduced(result.triu(skip) if upper else result.tril(-skip), a)
   return of_a, reduced(g, b) if wanted[1] else None
 
-# `scaled` is what the identity is multiplied by before the system is solved.
-def det_gradient(scaled: Tensor, a: Tensor, lu: Tensor, pivots: Tensor) -> Tensor:
-  d = torch.diag_embed(scaled.unsqueeze(-1).expand(pivots.size()))
+def diagonal_matrices(scaled: Tensor, pivots: Tensor) -> Tensor:
+  return torch.diag_embed(scaled.unsqueeze(-1).expand(pivots.size()))
+
+# Of matrices that are singular, from the adjugate one: the products of all other singular values.
+def det_gradient_of_singular(grad: Tensor, a: Tensor) -> Tensor:
+  u, s, vh = torch.linalg_svd(a)
+  signed = torch.linalg_det(u) * torch.linalg_det(vh) * grad
+  return torch.matmul(u * others(signed.unsqueeze(-1), s, s.dim() - 1).unsqueeze(-2), vh)
+
+def det_gradient(grad: Tensor, a: Tensor, det: Tensor, lu: Tensor, pivots: Tensor) -> Tensor:
+  if a.size(-1) == 1:
+    return grad.unsqueeze(-1).unsqueeze(-1)
+  d = diagonal_matrices(grad * det, pivots)
+  eps = 2.220446049250313e-16 if a.dtype == torch.float64 else 1.1920928955078125e-07
+  if not torch.is_grad_enabled():
+    safe = lu + torch.diag_embed(torch.where(lu.diagonal(0, -2, -1) == 0.0, eps, 0.0))
+    return torch.linalg_lu_solve(safe, pivots, d, left=True, adjoint=not a.is_contiguous())
+  singular = det.abs() < 100.0 * eps
+  if not bool(singular.any()):
+    return torch.linalg_solve(a.mT, d)
+  if bool(singular.all()):
+    return det_gradient_of_singular(grad, a)
+  regular = singular.logical_not()
+  result = torch.zeros_like(a).index_put([singular], det_gradient_of_singular(grad[singular], a[singular]))
+  return result.index_put([regular], torch.linalg_solve(a[regular].mT, d[regular]))
+
+def logabsdet_gradient(grad: Tensor, a: Tensor, lu: Tensor, pivots: Tensor) -> Tensor:
+  d = diagonal_matrices(grad, pivots)
   if torch.is_grad_enabled():
     return torch.linalg_solve(a.mT, d)
-  eps = 2.220446049250313e-16 if a.dtype == torch.float64 else 1.1920928955078125e-07
-  safe = lu + torch.diag_embed(torch.where(lu.diagonal(0, -2, -1) == 0.0, eps, 0.0))
-  return torch.linalg_lu_solve(safe, pivots, d, left=True, adjoint=not a.is_contiguous())
+  return torch.linalg_lu_solve(lu, pivots, d, left=True, adjoint=not a.is_contiguous())
 
 def slogdet_gradient(grad: Tensor, a: Tensor) -> Tensor:
   sign, logabsdet, lu, pivots = torch._linalg_slogdet(a)
-  return det_gradient(grad, a, lu, pivots)
+  return logabsdet_gradient(grad, a, lu, pivots)
 
 def qr_gradient(of_q: Tensor, of_r: Tensor, q: Tensor, r: Tensor) -> Tensor:
   m, n = q.size(-2), r.size(-1)
@@ -219,44 +265,40 @@ def qr_gradient(of_q: Tensor, of_r: Tensor, q: Tensor, r: Tensor) -> Tensor:
   g = torch.linalg_solve_triangular(r.narrow(-1, 0, m).mT, g, upper=False, left=False)
   return torch.cat([g, torch.zeros_like(r.narrow(-1, 0, n - m))], -1) + torch.matmul(q, of_r)
 
-# The differences of all pairs, and 1 for those that don't matter: of one number with itself and, if no gradient comes
-# in that they divide, of equal numbers.
-def gaps(x: Tensor, grad: Tensor) -> Tensor:
-  gap = x.unsqueeze(-2) - x.unsqueeze(-1)
-  return (gap + torch.diag_embed(torch.ones_like(x))).masked_fill((gap == 0).logical_and((grad == 0).all()), 1)
+# The differences of all pairs, and 1 for those of one number with itself.
+def gaps(x: Tensor) -> Tensor:
+  return x.unsqueeze(-2) - x.unsqueeze(-1) + torch.diag_embed(torch.ones_like(x))
 
-def matters(grad: Tensor) -> bool:
-  return torch.is_grad_enabled() or bool(grad.any())
-
-def eigh_gradient(of_values: Tensor, of_vectors: Tensor, values: Tensor, vectors: Tensor) -> Tensor:
-  if not matters(of_vectors):
+# Where no gradient of the vectors comes in, equal values are as good as others.
+def eigh_gradient(of_values: Tensor, of_vectors: Tensor, values: Tensor, vectors: Tensor, given: List[bool]) -> Tensor:
+  if not given[1]:
     return torch.matmul(vectors * of_values.unsqueeze(-2), vectors.mT)
   turn = torch.matmul(vectors.mT, of_vectors)
   turn = (turn - turn.mT) * 0.5
-  g = turn / gaps(values, of_vectors) + torch.diag_embed(of_values)
+  g = turn / gaps(values) + torch.diag_embed(of_values)
   return torch.matmul(vectors, torch.matmul(g, vectors.mT))
 
-def svd_gradient(of_u: Tensor, of_s: Tensor, of_vh: Tensor, u: Tensor, s: Tensor, vh: Tensor, full: bool) -> Tensor:
+def svd_gradient(of_u: Tensor, of_s: Tensor, of_vh: Tensor, u: Tensor, s: Tensor, vh: Tensor, full: bool, given: List[bool]) -> Tensor:
   m, n, k = u.size(-2), vh.size(-1), s.size(-1)
   if full:
     of_u, u = of_u.narrow(-1, 0, k), u.narrow(-1, 0, k)
     of_vh, vh = of_vh.narrow(-2, 0, k), vh.narrow(-2, 0, k)
-  if not matters(of_u) and not matters(of_vh):
+  if not given[0] and not given[2]:
     return torch.matmul(u, of_s.unsqueeze(-1) * vh) if m >= n else torch.matmul(u * of_s.unsqueeze(-2), vh)
   turn_u, turn_v = torch.matmul(u.mT, of_u), torch.matmul(vh, of_vh.mT)
   turn_u, turn_v = turn_u - turn_u.mT, turn_v - turn_v.mT
-  gap = gaps(s * s, torch.cat([of_u.flatten(), of_vh.flatten()]))
-  if not matters(of_vh):
+  gap = gaps(s * s)
+  if not given[2]:
     g = (turn_u / gap) * s.unsqueeze(-2)
-  elif not matters(of_u):
+  elif not given[0]:
     g = s.unsqueeze(-1) * (turn_v / gap)
   else:
     g = (turn_u * s.unsqueeze(-2) + s.unsqueeze(-1) * turn_v) / gap
   g = g + torch.diag_embed(of_s)
-  if m > k and matters(of_u):
+  if m > k and given[0]:
     scaled = of_u / s.unsqueeze(-2)
     return torch.matmul(torch.matmul(u, g) + scaled - torch.matmul(u, torch.matmul(u.mT, scaled)), vh)
-  if n > k and matters(of_vh):
+  if n > k and given[2]:
     scaled = of_vh / s.unsqueeze(-1)
     return torch.matmul(u, torch.matmul(g, vh) + scaled - torch.matmul(torch.matmul(scaled, vh.mT), vh))
   return torch.matmul(u, torch.matmul(g, vh)) if m >= n else torch.matmul(torch.matmul(u, g), vh)

@@ -25,6 +25,8 @@ void checkBatchNormBackward(IValue* arguments);
 void checkWeightNorm(IValue* arguments);
 void checkSoftmaxBackward(IValue* arguments);
 void checkAttention(IValue* arguments);
+/// Attention repeats heads by a quotient of counts.
+void requireHeads(const at::Tensor& key, const at::Tensor& value);
 void checkGroupNorm(IValue* arguments);
 template <int64_t gates, bool has_cell>
 void checkSequence(IValue* arguments);

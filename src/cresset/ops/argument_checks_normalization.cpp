@@ -93,15 +93,16 @@ void checkSoftmaxBackward(IValue* arguments) {
     requireSizes("the gradient of softmax", "grad_output", optionalTensor(arguments[0]), output.sizes());
 }
 
-/// (query, key, value, attn_mask?, dropout_p, is_causal, scale?, enable_gqa): heads are repeated by a quotient of
-/// counts.
-void checkAttention(IValue* arguments) {
-  if (!arguments[7].toBool()) return;
-  for (const size_t i : {1, 2}) {
-    const Tensor tensor = optionalTensor(arguments[i]);
+void requireHeads(const Tensor& key, const Tensor& value) {
+  for (const Tensor& tensor : {key, value}) {
     if (isStrided(tensor) && tensor.dim() >= 3)
       TORCH_CHECK(tensor.size(-3) > 0, "scaled_dot_product_attention: there are no heads to repeat for enable_gqa");
   }
+}
+
+/// (query, key, value, attn_mask?, dropout_p, is_causal, scale?, enable_gqa)
+void checkAttention(IValue* arguments) {
+  if (arguments[7].toBool()) requireHeads(optionalTensor(arguments[1]), optionalTensor(arguments[2]));
 }
 
 /// (input, weight?, bias?, …)

@@ -12,6 +12,7 @@
 #include <ATen/ops/scaled_dot_product_attention_ops.h>
 #include <ATen/ops/zeros_ops.h>
 
+#include "cresset/ops/argument_checks_impl.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 
@@ -81,6 +82,7 @@ std::optional<Tensor> additiveMask(const std::optional<Tensor>& mask, at::Scalar
 std::tuple<Tensor, Tensor> attention(
     const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask, bool causal,
     const std::optional<double>& scale, bool grouped) {
+  if (grouped) checks::requireHeads(key, value);
   constexpr int64_t kFused = 1;  // sdp::SDPBackend::flash_attention
   const int64_t choice =
       at::_ops::_fused_sdp_choice::call(query, key, value, mask, /*dropout_p=*/0.0, causal, scale, grouped);

@@ -21,21 +21,21 @@ graph(%0 : Float(*, requires_grad=1, device=cpu),
 # backward, of %y.1, %6 with respect to %0, %1
 graph(%0 : Float(*, device=cpu),
       %1 : Float(device=cpu),
-      %18 : Float(*, requires_grad=1, device=cpu),
-      %19 : Float(*, requires_grad=1, device=cpu),
-      %20 : int[]):
+      %22 : Float(*, requires_grad=1, device=cpu),
+      %23 : Float(*, requires_grad=1, device=cpu),
+      %24 : int[]):
   %6 : int = prim::Constant[value=1]()
   %4 : bool = prim::Constant[value=0]()
-  %5 : Tensor(*) = aten::expand(%1, %20, %4)
-  %7 : Float(*, device=cpu) = aten::add(%0, %5, %6)
-  %10 : Tensor = aten::mul(%7, %19)
-  %11 : int[] = aten::size(%18)
-  %12 : Tensor(*) = aten::_grad_sum_to_size(%10, %11)
-  %13 : Tensor = aten::mul(%7, %18)
-  %14 : int[] = aten::size(%19)
+  %5 : Tensor(*) = aten::expand(%1, %24, %4)
+  %10 : Float(*, device=cpu) = aten::add(%0, %5, %6)
+  %13 : Tensor = aten::mul(%10, %23)
+  %14 : int[] = aten::size(%22)
   %15 : Tensor(*) = aten::_grad_sum_to_size(%13, %14)
-  %16 : (Tensor(*), Tensor(*)) = prim::TupleConstruct(%12, %15)
-  return (%16)
+  %16 : Tensor = aten::mul(%10, %22)
+  %17 : int[] = aten::size(%23)
+  %18 : Tensor(*) = aten::_grad_sum_to_size(%16, %17)
+  %19 : (Tensor(*), Tensor(*)) = prim::TupleConstruct(%15, %18)
+  return (%19)
 # forward
 graph(%0 : Float(*, device=cpu),
       %1 : Float(*, device=cpu)):
