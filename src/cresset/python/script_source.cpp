@@ -46,10 +46,10 @@ void forgetFiles(std::unordered_map<std::string, FileText>& files) {
   next_sweep = std::max<size_t>(256, 2 * files.size());
 }
 
-/// torch.fx names the code of a graph after the function that was traced: linecache asks no loader for "<…> in <lambda>".
+/// torch.fx names the code of a graph after the function that was traced: linecache asks no loader for "<…> in
+/// <lambda>".
 py::object linesOfGraphModule(const std::string& filename) {
-  const py::object module =
-      py::module_::import("sys").attr("modules").attr("get")("torch.fx.graph_module", py::none());
+  const py::object module = py::module_::import("sys").attr("modules").attr("get")("torch.fx.graph_module", py::none());
   const py::object loader = py::getattr(module, "_loader", py::none());
   const py::object source = loader.is_none() ? loader : loader.attr("get_source")(filename);
   if (!PyUnicode_Check(source.ptr())) return py::list();
