@@ -9,6 +9,7 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ir/structure.h"
 #include "cresset/ir/subgraph.h"
+#include "cresset/ops/basic.h"
 
 namespace cresset {
 
@@ -95,13 +96,48 @@ class FactPropagator {
 
   Fact withoutSizes(const Value* value) const { return isTensor(value) ? Fact::tensor(values_.get(value)) : Fact(); }
 
+  /// The number or bool that a value is, by what is known of ranks: branches of a loop's body may be decided by facts
+  /// that hold only if they are.
+  std::optional<int64_t> knownNumber(const Value* value, int depth = 8) const {
+    if (const auto constant = toIValue(value)) {
+      if (constant->isBool()) return int64_t(constant->toBool());
+      return constant->isInt() ? std::optional(constant->toInt()) : std::nullopt;
+    }
+    const Node* node = value->node();
+    if (depth == 0) return std::nullopt;
+    if (node->kind() == prim::If) {
+      const auto taken = blockTaken(node, depth - 1);
+      return taken ? knownNumber(node->blocks()[*taken]->outputs()[value->offset()], depth - 1) : std::nullopt;
+    }
+    if (isBasic(node, Basic::Rank)) {
+      if (!isTensor(node->input(0))) return std::nullopt;
+      const auto rank = values_.get(node->input(0)).rank;
+      return rank ? std::optional(static_cast<int64_t>(*rank)) : std::nullopt;
+    }
+    if (isBasic(node, Basic::Not)) {
+      const auto known = knownNumber(node->input(0), depth - 1);
+      return known ? std::optional(int64_t(*known == 0)) : std::nullopt;
+    }
+    const bool equal = isBasic(node, Basic::Equal);
+    if (!equal && !isBasic(node, Basic::Unequal)) return std::nullopt;
+    const auto a = knownNumber(node->input(0), depth - 1), b = knownNumber(node->input(1), depth - 1);
+    return a && b ? std::optional(int64_t((*a == *b) == equal)) : std::nullopt;
+  }
+
+  std::optional<size_t> blockTaken(const Node* node, int depth = 8) const {
+    const auto known = knownNumber(node->input(0), depth);
+    return known ? std::optional(size_t(*known == 0)) : std::nullopt;
+  }
+
   void visitIf(Node* node) {
     for (Block* block : node->blocks()) visit(block);
+    const auto taken = blockTaken(node);
     for (size_t i = 0; i < node->outputs().size(); ++i) {
       if (!values_.isFollowed(node->output(i))) continue;
       const Value *a = node->blocks()[0]->outputs()[i], *b = node->blocks()[1]->outputs()[i];
-      // What a branch that raises would return never arrives.
-      const bool no_a = a->node()->kind() == prim::Uninitialized, no_b = b->node()->kind() == prim::Uninitialized;
+      // What a branch that raises, or is never taken, would return never arrives.
+      const bool no_a = taken == size_t(1) || a->node()->kind() == prim::Uninitialized,
+                 no_b = taken == size_t(0) || b->node()->kind() == prim::Uninitialized;
       const Fact left = values_.outside(operators_.factOf(a), node),
                  right = values_.outside(operators_.factOf(b), node);
       values_.set(node->output(i), no_a ? right : no_b ? left : Fact::common(left, right));
