@@ -6,6 +6,7 @@ Archives have `unchecked_cast(T, x)` where their compiler has shown that x is a 
 import contextlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -114,7 +115,13 @@ CHILD = "import test_casts\nprint('\\n'.join({call}), flush=True)"
 
 
 def in_child(call):
-    done = subprocess.run([sys.executable, "-c", CHILD.format(call=call)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD.format(call=call)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parent,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.strip()
 

@@ -115,26 +115,42 @@ SugaredValuePtr FunctionEmitter::emitSpecialForm(const SpecialForm& form, const 
 
 namespace {
 
-/// Whether the branch that `place` is in, or one around it, is taken only if a test has shown that the value is not
-/// None
-/// (`type` null), or that it is of the type.
-bool isTested(const Value* value, const c10::Type* type, const Node* place) {
+const Value* withoutCasts(const Value* value) {
+  while (value->node()->kind() == prim::unchecked_cast) value = value->node()->input(0);
+  return value;
+}
+
+/// Texts write a number out wherever it is used.
+bool areSame(const Value* a, const Value* b) {
+  if (a == b) return true;
+  const auto x = toIValue(a), y = toIValue(b);
+  const auto isPlain = [](const c10::IValue& v) { return v.isInt() || v.isDouble() || v.isBool() || v.isString(); };
+  return x && y && isPlain(*x) && isPlain(*y) && x->tagKind() == y->tagKind() && *x == *y;
+}
+
+/// The type that a value has at `place` by the tests of the branches around it; null if they never lead there.
+TypePtr testedType(const Value* value, const Node* place) {
+  value = withoutCasts(value);
+  std::vector<std::pair<const Node*, bool>> tests;  // and their outcomes, innermost first
   for (const Block* block = place->owningBlock(); block->owningNode(); block = block->owningNode()->owningBlock()) {
     const Node* choice = block->owningNode();
     if (choice->kind() != prim::If) continue;
     bool holds = choice->blocks()[0] == block;
     const Node* test = choice->input(0)->node();
     for (; test->kind() == aten::__not__; test = test->input(0)->node()) holds = !holds;
-    if (test->inputs().empty() || test->input(0) != value) continue;
-    if (type) {
-      if (!holds || test->kind() != Symbol::prim("isinstance")) continue;
-      const auto& types = test->tys(Symbol::attr("types"));
-      if (types.size() == 1 && *types[0] == *type) return true;
-    } else if (test->kind() == (holds ? aten::__isnot__ : aten::__is__) && isNoneConstant(test->input(1))) {
-      return true;
+    if (!test->inputs().empty() && areSame(withoutCasts(test->input(0)), value)) tests.emplace_back(test, holds);
+  }
+  TypePtr type = value->type();
+  for (auto it = tests.rbegin(); it != tests.rend() && type; ++it) {
+    const auto [test, holds] = *it;
+    if (test->kind() == Symbol::prim("isinstance")) {
+      const InstanceTest tested = testInstance(type, test->tys(Symbol::attr("types")));
+      type = tested.known == !holds ? nullptr : holds ? tested.when_true : tested.when_false;
+    } else if ((test->kind() == aten::__is__ || test->kind() == aten::__isnot__) && isNoneConstant(test->input(1))) {
+      type = (test->kind() == aten::__is__) == holds ? TypePtr(c10::NoneType::get()) : withoutNone(type);
     }
   }
-  return false;
+  return type;
 }
 
 }  // namespace
@@ -142,11 +158,9 @@ bool isTested(const Value* value, const c10::Type* type, const Node* place) {
 /// What a text casts need not be what it says: compiled code believes types, and would read other memory than the
 /// value's. So it is tested, where no branch around it has done so.
 Value* FunctionEmitter::checkedCast(const SourceRange& range, Value* value, const TypePtr& type) {
+  const TypePtr tested = testedType(value, graph.insertPoint());
+  if (!tested || tested->isSubtypeOf(*type)) return cast(range, value, type);
   const auto optional = value->type()->cast<c10::OptionalType>();
-  if (isTested(
-          value, optional && optional->getElementType()->isSubtypeOf(*type) ? nullptr : type.get(),
-          graph.insertPoint()))
-    return cast(range, value, type);
   if (optional && optional->getElementType()->isSubtypeOf(*type)) {
     Value* inner = builtin(range, aten::_unwrap_optional, {value});
     return sameType(inner->type(), type) ? inner : cast(range, inner, type);
