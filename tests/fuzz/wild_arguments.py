@@ -345,7 +345,7 @@ def other_strides(t, rng):
 def other_kind(t, rng):
     """Another layout, device, or a tensor that stands for another."""
     return rng.choice([
-        lambda: t.to_sparse(), lambda: t.to_sparse_csr(), lambda: t.to_mkldnn(), lambda: t.to("meta"),
+        lambda: t.to_sparse(), lambda: t.to_sparse_csr(), lambda: t.to_mkldnn() if t.numel() else t, lambda: t.to("meta"),
         lambda: torch.quantize_per_tensor(t.float(), 0.1, 1, torch.quint8),
         lambda: torch.quantize_per_channel(t.float(), torch.full((t.size(0),), 0.1), torch.zeros(t.size(0)), 0, torch.qint8),
         lambda: torch.nested.nested_tensor([t, t]), lambda: torch._efficientzerotensor(t.shape, dtype=t.dtype),

@@ -124,7 +124,9 @@ const Value* withoutCasts(const Value* value) {
 bool areSame(const Value* a, const Value* b) {
   if (a == b) return true;
   const auto x = toIValue(a), y = toIValue(b);
-  const auto isPlain = [](const c10::IValue& v) { return v.isInt() || v.isDouble() || v.isBool() || v.isString(); };
+  const auto isPlain = [](const c10::IValue& v) {
+    return v.isNone() || v.isInt() || v.isDouble() || v.isBool() || v.isString();
+  };
   return x && y && isPlain(*x) && isPlain(*y) && x->tagKind() == y->tagKind() && *x == *y;
 }
 

@@ -54,5 +54,13 @@ template <size_t dimensions, bool transposed>
 void checkPackedConvolution(IValue* arguments);
 void checkPackedLinear(IValue* arguments);
 void checkGroupsOfWeight(IValue* arguments);
+void checkNotQuantized(IValue* arguments);
+void checkPartsOfQuantized(IValue* arguments);
+void checkElementsForOneDnn(IValue* arguments);
+void checkHasMemory(IValue* arguments);
+void checkWindowOfConvolution(IValue* arguments);
+void checkMovingAverage(IValue* arguments);
+void checkHeadsOfAttention(IValue* arguments);
+void checkHeadsOfEncoder(IValue* arguments);
 
 }  // namespace cresset::checks

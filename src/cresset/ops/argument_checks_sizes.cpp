@@ -102,6 +102,7 @@ void checkPooledSize(IValue* arguments) {
 
 /// (input, weight, …): the kernel takes the channels from the weight.
 void checkChannelsOfConvolution(IValue* arguments) {
+  checkWindowOfConvolution(arguments);
   const Tensor input = optionalTensor(arguments[0]), weight = optionalTensor(arguments[1]);
   requireStrided("thnn_conv2d", "the input", input);
   requireStrided("thnn_conv2d", "the weight", weight);
