@@ -130,18 +130,34 @@ bool areSame(const Value* a, const Value* b) {
   return x && y && isPlain(*x) && isPlain(*y) && x->tagKind() == y->tagKind() && *x == *y;
 }
 
+/// A test of a value and its outcome.
+using Outcome = std::pair<const Node*, bool>;
+
+/// Adds the tests that a condition's outcome says something of; `a and b` is an If that yields False where a is not.
+void addTests(const Value* condition, bool holds, std::vector<Outcome>& tests, int depth = 16) {
+  const Node* test = condition->node();
+  for (; test->kind() == aten::__not__; test = condition->node()) holds = !holds, condition = test->input(0);
+  if (test->kind() != prim::If) return tests.emplace_back(test, holds), void();
+  for (size_t taken = 0; taken < 2 && depth > 0; ++taken) {
+    const auto other = constantAs<bool>(test->blocks()[1 - taken]->outputs()[condition->offset()]);
+    if (!other || *other == holds) continue;
+    addTests(test->blocks()[taken]->outputs()[condition->offset()], holds, tests, depth - 1);
+    addTests(test->input(0), taken == 0, tests, depth - 1);
+  }
+}
+
 /// The type that a value has at `place` by the tests of the branches around it; null if they never lead there.
 TypePtr testedType(const Value* value, const Node* place) {
   value = withoutCasts(value);
-  std::vector<std::pair<const Node*, bool>> tests;  // and their outcomes, innermost first
+  std::vector<Outcome> tests;  // innermost first
   for (const Block* block = place->owningBlock(); block->owningNode(); block = block->owningNode()->owningBlock()) {
     const Node* choice = block->owningNode();
-    if (choice->kind() != prim::If) continue;
-    bool holds = choice->blocks()[0] == block;
-    const Node* test = choice->input(0)->node();
-    for (; test->kind() == aten::__not__; test = test->input(0)->node()) holds = !holds;
-    if (!test->inputs().empty() && areSame(withoutCasts(test->input(0)), value)) tests.emplace_back(test, holds);
+    if (choice->kind() == prim::If) addTests(choice->input(0), choice->blocks()[0] == block, tests);
   }
+  std::erase_if(tests, [&](const Outcome& outcome) {
+    const Node* test = outcome.first;
+    return test->inputs().empty() || !areSame(withoutCasts(test->input(0)), value);
+  });
   TypePtr type = value->type();
   for (auto it = tests.rbegin(); it != tests.rend() && type; ++it) {
     const auto [test, holds] = *it;
