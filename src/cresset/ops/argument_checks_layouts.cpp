@@ -56,6 +56,14 @@ void checkMovingAverage(IValue* arguments) {
   TORCH_CHECK(
       !per_row || (axis >= 0 && axis < self.dim()), kOp, ": there is no dimension ", axis, " in a tensor of ",
       self.dim(), " dimensions");
+  bool is_on = false;
+  for (size_t i = 1; i <= 2; ++i) {
+    const Tensor flag = optionalTensor(arguments[i]);
+    requireStrided(kOp, "a flag", flag);
+    TORCH_CHECK(flag.numel() >= 1, kOp, ": a flag has no elements");
+    is_on |= flag.is_meta() || flag.flatten()[0].item<bool>();
+  }
+  if (!is_on) return;  // the input comes back as it is
   for (size_t i = 3; i <= 6; ++i) {
     const Tensor state = optionalTensor(arguments[i]);
     requireStrided(kOp, "a tensor of its state", state);
@@ -69,11 +77,6 @@ void checkMovingAverage(IValue* arguments) {
     TORCH_CHECK(
         state.numel() == count || (may_be_empty && state.numel() == 0), kOp, ": argument ", i + 1, " must have ", count,
         " elements, not ", state.numel());
-  }
-  for (size_t i = 1; i <= 2; ++i) {
-    const Tensor flag = optionalTensor(arguments[i]);
-    requireStrided(kOp, "a flag", flag);
-    TORCH_CHECK(flag.numel() >= 1, kOp, ": a flag has no elements");
   }
 }
 
