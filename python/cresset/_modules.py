@@ -448,7 +448,7 @@ def _refuse_hidden(module, name):
         if name in vars(cls):
             raise UserError(
                 f"'{name}' is a submodule of '{torch.typename(type(module))}' and an attribute of the class '{cls.__name__}', which "
-                "hides the submodule: self." + name + " is the class's. Rename one of them"
+                f"hides the submodule: self.{name} is the class's. Rename one of them"
             )
 
 

@@ -120,17 +120,22 @@ void setFormat(Fact& tensor, const Fact& format) {
   if (rank != 0 && tensor.rank() == size_t(rank)) tensor.contiguity = Contiguity::ChannelsLast;
 }
 
+std::optional<size_t> sparseArgument(const Operator& op) {
+  const auto& arguments = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].name() == "sparse" || arguments[i].name() == "sparse_grad") return i;
+  }
+  return std::nullopt;
+}
+
 void addLayout(Fact& result, const Operator& op, std::span<const Fact> arguments) {
   if (result.kind == Fact::Kind::List || result.kind == Fact::Kind::ListOf) {
     for (Fact& element : result.elements) addLayout(element, op, arguments);
   }
   if (!result.isTensor()) return;
   const Fact* layout = argumentNamed(op, arguments, "layout");
-  // Gradients of `embedding` and `gather`.
-  for (const char* name : {"sparse", "sparse_grad"}) {
-    const Fact* sparse = argumentNamed(op, arguments, name);
-    if (sparse && sparse->asNumber() != 0) return result.forgetLayout();
-  }
+  const auto sparse = sparseArgument(op);
+  if (sparse && *sparse < arguments.size() && arguments[*sparse].asNumber() != 0) return result.forgetLayout();
   const bool is_strided =
       !layout || layout->kind == Fact::Kind::None || layout->asNumber() == static_cast<int64_t>(at::kStrided);
   const auto all = [&](const auto& condition) {

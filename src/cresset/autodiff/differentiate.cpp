@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "cresset/analysis/gradients.h"
+#include "cresset/analysis/result_layout.h"
 #include "cresset/autodiff/captured_sizes.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/specialized_rules.h"
@@ -124,13 +125,8 @@ class Differentiator {
     const Node* node = gradient->node();
     if (node->kind() == prim::Param || sparse_.contains(gradient)) return true;
     const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-    if (!op) return false;
-    const auto& arguments = op->schema().arguments();
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      const std::string& name = arguments[i].name();
-      if (name == "sparse" || name == "sparse_grad") return constantAs<bool>(node->input(i)) != false;
-    }
-    return false;
+    const auto sparse = op ? sparseArgument(*op) : std::nullopt;
+    return sparse && constantAs<bool>(node->input(*sparse)) != false;
   }
 
   Value* one() {

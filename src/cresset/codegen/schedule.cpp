@@ -14,10 +14,6 @@ namespace {
 /// Bytes: more would not stay in a cache.
 constexpr int64_t kMaxScratch = 1 << 20;
 
-bool isIn(const std::vector<int>& variables, int variable) {
-  return std::find(variables.begin(), variables.end(), variable) != variables.end();
-}
-
 bool usesCount(const Group& group) {
   return std::any_of(group.body.code.begin(), group.body.code.end(), [](const Instruction& instruction) {
     return instruction.opcode == Opcode::Count;

@@ -115,9 +115,6 @@ namespace {
 std::vector<int> broadcastOver(
     const std::vector<int>& reduced, std::span<const ScheduledValue> values, size_t stored,
     const Variables& variables) {
-  const auto contains = [](const std::vector<int>& all, int one) {
-    return std::find(all.begin(), all.end(), one) != all.end();
-  };
   std::vector<std::vector<int>> roots;
   for (const ScheduledValue& value : values) {
     roots.emplace_back();
@@ -129,9 +126,9 @@ std::vector<int> broadcastOver(
   for (const int variable : reduced) reduced_roots.push_back(variables.rootOf(variable));
   for (const int root : reduced_roots) {
     const auto fits = [&](int other) {
-      return variables.sizeOf(other) == variables.sizeOf(root) && !contains(reduced_roots, other) &&
-             !contains(found, other) && std::none_of(roots.begin(), roots.end(), [&](const std::vector<int>& value) {
-               return contains(value, other) && contains(value, root);
+      return variables.sizeOf(other) == variables.sizeOf(root) && !isIn(reduced_roots, other) && !isIn(found, other) &&
+             std::none_of(roots.begin(), roots.end(), [&](const std::vector<int>& value) {
+               return isIn(value, other) && isIn(value, root);
              });
     };
     const auto other = std::find_if(roots[stored].begin(), roots[stored].end(), fits);
@@ -163,7 +160,7 @@ bool isRepeated(
   double elements = 1, times = 1;
   for (const int variable : reduced) elements *= double(variables.sizeOf(variable));
   for (const int variable : outer) {
-    if (std::find(source.begin(), source.end(), variable) == source.end()) times *= double(variables.sizeOf(variable));
+    if (!isIn(source, variable)) times *= double(variables.sizeOf(variable));
   }
   return elements * times > kFewTimes * (elements + times);
 }

@@ -2,6 +2,7 @@
 // which products of them are computed here. Internal to schedule.cpp.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <span>
@@ -14,6 +15,10 @@ namespace cresset::codegen {
 
 /// Of one element along a dimension, nothing varies.
 inline constexpr int kNone = -1;
+
+inline bool isIn(const std::vector<int>& variables, int variable) {
+  return std::find(variables.begin(), variables.end(), variable) != variables.end();
+}
 
 /// Dimensions of values that go together have one variable: those that operators broadcast to each other.
 class Variables {

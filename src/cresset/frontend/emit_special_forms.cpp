@@ -135,9 +135,15 @@ using Outcome = std::pair<const Node*, bool>;
 
 /// Adds the tests that a condition's outcome says something of; `a and b` is an If that yields False where a is not.
 void addTests(const Value* condition, bool holds, std::vector<Outcome>& tests, int depth = 16) {
+  while (condition->node()->kind() == aten::__not__) {
+    holds = !holds;
+    condition = condition->node()->input(0);
+  }
   const Node* test = condition->node();
-  for (; test->kind() == aten::__not__; test = condition->node()) holds = !holds, condition = test->input(0);
-  if (test->kind() != prim::If) return tests.emplace_back(test, holds), void();
+  if (test->kind() != prim::If) {
+    tests.emplace_back(test, holds);
+    return;
+  }
   for (size_t taken = 0; taken < 2 && depth > 0; ++taken) {
     const auto other = constantAs<bool>(test->blocks()[1 - taken]->outputs()[condition->offset()]);
     if (!other || *other == holds) continue;

@@ -2,7 +2,6 @@
 // convolutions, encoder layers. See argument_checks_impl.h.
 #include <ATen/autocast_mode.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "cresset/ops/argument_checks_impl.h"

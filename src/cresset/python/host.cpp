@@ -49,12 +49,12 @@ bool interruptRequested() {
   return true;
 }
 
-/// A script's warning, under its own file and line. Python's filters decide, once per place where they say so: for that
-/// they keep a registry per module, here per file of scripts. Scripts can make ever new texts, so what is remembered is
-/// bounded: past that, all is forgotten, and a place may warn again.
 constexpr size_t kMostRemembered = 2 << 20;  // bytes of texts, and what Python keeps beside each
 constexpr size_t kBesideText = 300;
 
+/// A script's warning, under its own file and line. Python's filters decide, once per place where they say so: for that
+/// they keep a registry per module, here per file of scripts. Scripts can make ever new texts, so what is remembered is
+/// bounded: past that, all is forgotten, and a place may warn again.
 void warnInPython(const ScriptWarning& warning) {
   if (pythonIsGoingAway()) {
     std::cerr << warning.file << ":" << warning.line << ": UserWarning: " << warning.message << "\n";
