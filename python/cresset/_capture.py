@@ -55,8 +55,9 @@ def _why_not():
 class Options:
     """What a call of `compile` asked for. Makes the recorders of its functions' frames, whose plans are kept apart by it."""
 
-    def __init__(self, backend=None, fullgraph=False, dynamic=None, cache_limit=8):
+    def __init__(self, backend=None, fullgraph=False, dynamic=None, cache_limit=8, numerics="exact"):
         self.backend, self.fullgraph, self.dynamic, self.cache_limit = backend, fullgraph, dynamic, cache_limit
+        self.numerics = numerics
         self.is_simple = backend is None and not fullgraph
         self.failures = {}  # exceptions that calls are to raise, by thread
         self.may_branch_on_tensors = self.is_simple and dynamic is not False
@@ -69,7 +70,7 @@ class Options:
         return Recorder(code, position, view, self)
 
     def __reduce__(self):
-        return options_of, (self.backend, self.fullgraph, self.dynamic, self.cache_limit)
+        return options_of, (self.backend, self.fullgraph, self.dynamic, self.cache_limit, self.numerics)
 
     def __del__(self):
         if _codes is None or self.backend is None:  # the interpreter ends, or they live as long as the process
@@ -175,14 +176,14 @@ def _advice(reason):
 
 
 @functools.cache
-def _own_options(fullgraph, dynamic, cache_limit):
-    return Options(None, fullgraph, dynamic, cache_limit)
+def _own_options(fullgraph, dynamic, cache_limit, numerics):
+    return Options(None, fullgraph, dynamic, cache_limit, numerics)
 
 
-def options_of(backend, fullgraph, dynamic, cache_limit):
+def options_of(backend, fullgraph, dynamic, cache_limit, numerics="exact"):
     if backend is None:
-        return _own_options(fullgraph, dynamic, cache_limit)
-    return Options(backend, fullgraph, dynamic, cache_limit)
+        return _own_options(fullgraph, dynamic, cache_limit, numerics)
+    return Options(backend, fullgraph, dynamic, cache_limit, numerics)
 
 
 def _known_codes():
@@ -270,7 +271,7 @@ def _compiled_module(module, options):
     return compiled
 
 
-def _check_options(backend, fullgraph, dynamic, cache_limit):
+def _check_options(backend, fullgraph, dynamic, cache_limit, numerics):
     if isinstance(backend, str):
         raise ValueError(
             f"cresset.compile knows no backend by the name {backend!r}: pass the function itself, which takes a "
@@ -284,9 +285,13 @@ def _check_options(backend, fullgraph, dynamic, cache_limit):
         raise TypeError(f"dynamic is None, True or False; got {dynamic!r}.")
     if type(cache_limit) is not int or cache_limit < 1:
         raise ValueError(f"cache_limit is a number of plans, at least 1; got {cache_limit!r}.")
+    if numerics not in ("exact", "default"):
+        raise ValueError(f"numerics is 'exact' or 'default'; got {numerics!r}.")
+    if numerics == "default" and backend is not None:
+        raise ValueError("numerics is for Cresset's own graphs: leave it out, or leave out the backend.")
 
 
-def compile(f=None, *, backend=None, fullgraph=False, dynamic=None, cache_limit=8):
+def compile(f=None, *, backend=None, fullgraph=False, dynamic=None, cache_limit=8, numerics="exact"):
     """Makes calls of a Python function or module faster by plans of what its first calls did.
 
     Results, effects, exceptions and gradients are those of the function itself: what a plan does not cover runs as the
@@ -296,7 +301,7 @@ def compile(f=None, *, backend=None, fullgraph=False, dynamic=None, cache_limit=
         f: a function, a method, an ``nn.Module`` or another object whose class has a ``__call__`` written in Python. A
             module comes back as a module whose class is derived from its own, and which has all attributes in common with
             it: parameters, hooks, `training`, and what is set on either later.
-        backend: None for Cresset's own, which has eager PyTorch's bits. Otherwise a function
+        backend: None for Cresset's own. Otherwise a function
             ``compiler(gm: torch.fx.GraphModule, example_inputs: list) -> callable``: it gets the tensor calls of each plan
             as a graph, and what it returns computes them from the next call on that the plan fits: it takes the inputs of
             ``gm`` (tensors, and ints and floats that the program reads) and returns its outputs as a tuple or list. The
@@ -307,6 +312,10 @@ def compile(f=None, *, backend=None, fullgraph=False, dynamic=None, cache_limit=
             plan of its own, in whose graph numbers are constants.
         cache_limit: how many plans there may be from any one instruction on. Calls that none of them fits run plainly; with
             `fullgraph` they raise a RuntimeError.
+        numerics: ``"exact"``: results have eager PyTorch's bits, in each call. ``"default"``: compiled graphs follow the
+            option ``cresset.options.numerics``, as scripts do. Then Cresset's own kernels also compute reductions, norms and
+            small matrix products, with errors against float64 at most twice those of eager PyTorch; the call that records a
+            plan has eager's bits, calls of the plan have the same bits as each other.
 
     Compiled functions may be called from several threads. On Pythons other than CPython 3.11 to 3.13 programs run as they are,
     and a warning says so once. `explain` tells what became of each line.
@@ -316,8 +325,8 @@ def compile(f=None, *, backend=None, fullgraph=False, dynamic=None, cache_limit=
         ValueError: an option asks for what there is not.
         BackendError: in a call, if the backend raises.
     """
-    _check_options(backend, fullgraph, dynamic, cache_limit)
-    options = options_of(backend, fullgraph, dynamic, cache_limit)
+    _check_options(backend, fullgraph, dynamic, cache_limit, numerics)
+    options = options_of(backend, fullgraph, dynamic, cache_limit, numerics)
     return functools.partial(_compile, options=options) if f is None else _compile(f, options)
 
 

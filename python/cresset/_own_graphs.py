@@ -1,8 +1,8 @@
 """Cresset's own backend: what of a plan's graph is compiled as a script's function is, and runs fused.
 
 The calls of a graph are written down as a function of the language that `cresset.script` takes, so that nothing of the
-run that was recorded (sizes, dtypes, layouts) is part of it; it keeps eager PyTorch's bits whatever the option `numerics`
-says. Gradients are compiled with it, as those of any script: to PyTorch's tape a graph is a node, and what leaves it is on
+run that was recorded (sizes, dtypes, layouts) is part of it; it keeps eager PyTorch's bits unless `compile` was asked for
+others. Gradients are compiled with it, as those of any script: to PyTorch's tape a graph is a node, and what leaves it is on
 that tape. Calls that the language has not, has otherwise, or makes of operators that the operator table does not know, stay
 calls of the plan, and so does a graph that would gain nothing.
 """
@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 
 from . import _C, _frames, passes
-from ._rows import EMPTY, is_of_numbers
+from ._rows import EMPTY, OWNERS, is_of_numbers
 from ._segments import COMPARE, NotAGraph, Ref, has_names, is_of_sizes, is_of_tensors, is_tensor, reads_of
 
 MIN_CALLS = 4  # of tensors; fewer take longer to call as a graph than to run
@@ -76,7 +76,7 @@ def _type_of(object):
 @functools.lru_cache(4096)
 def _knows(text, may_be_random):
     """Whether the table knows all operators of a graph, but for those that its constants rule out."""
-    function = _compiled.__wrapped__(text)
+    function = _compiled.__wrapped__(text, True)
     if function is None:
         return False
     graph = function.inlined_graph
@@ -91,10 +91,10 @@ def pays(nodes, values):
     return sum(type(values[node.register].object) is torch.Tensor for node in nodes) >= MIN_CALLS
 
 
-def compile_nodes(nodes, inputs, outputs, values):
+def compile_nodes(nodes, inputs, outputs, values, is_exact):
     """The function `inputs -> outputs` (registers; several outputs are a tuple); None if it can't be compiled."""
     text = _text_of_graph(nodes, inputs, outputs, values)
-    return None if text is None else _compiled(text)
+    return None if text is None else _compiled(text, is_exact)
 
 
 def _text_of_graph(nodes, inputs, outputs, values):
@@ -113,6 +113,7 @@ def _text_of_graph(nodes, inputs, outputs, values):
                 lines.append(f"    with torch.{'enable' if node.grad_mode else 'no'}_grad():")
             grad_mode = node.grad_mode
             indent = "    " if grad_mode is None else "        "
+            lines += [f"{indent}assert {names[register]}.dim() > 0" for register in _index_tensors(node, values)]
             lines.append(indent + _statement(node, values, names))
     except _NoText:
         return None
@@ -136,7 +137,7 @@ def _statement(node, values, names):
 
 
 @functools.lru_cache(256)
-def _compiled(text):
+def _compiled(text, is_exact):
     unit = _C._CompilationUnit()
     try:
         unit.define(text, "", {"torch": torch, "F": F, "math": math})
@@ -145,7 +146,8 @@ def _compiled(text):
     except RuntimeError as error:
         _frames.raise_of_handler(error)
         return None
-    function._keep_exact()
+    if is_exact:
+        function._keep_exact()
     return function
 
 
@@ -350,6 +352,7 @@ class Steps:
 
     def __init__(self, segment):
         self.segment = segment
+        self.is_exact = segment.recorder.options.numerics == "exact"
         self.steps = [*segment.outside, *segment.pins, *guard(segment, False)]
         self.made = set()
 
@@ -378,7 +381,7 @@ class Steps:
         outputs = [
             node.register for node in nodes if node.register in elsewhere and node.function is not operator.setitem
         ]
-        function = compile_nodes(nodes, list(inputs), outputs, phases.values)
+        function = compile_nodes(nodes, list(inputs), outputs, phases.values, self.is_exact)
         if function is None:
             return False
         recorder = self.segment.recorder
@@ -436,9 +439,9 @@ def _text_of(node, values, name):
             raise _NoText
         return f"{arguments[0]}.{node.method}({', '.join(arguments[1:count] + named)})"
     function = getattr(node.function, "__name__", "")
-    for prefix, owner in (("torch", torch), ("F", F)):
-        if getattr(owner, function, None) is node.function:
-            return f"{prefix}.{function}({', '.join(arguments[:count] + named)})"
+    for prefix, owner, start in OWNERS:
+        if getattr(owner, function.removeprefix(start), None) is node.function:
+            return f"{prefix}.{function.removeprefix(start)}({', '.join(arguments[:count] + named)})"
     raise _NoText
 
 
@@ -477,8 +480,23 @@ def _item(node, arguments, values, name):
 
 
 def _is_index(part, values):
-    """Not tensors: eager PyTorch takes one without dimensions for a number, so that the result is a view."""
-    return part is None or part is Ellipsis or isinstance(part, slice) or _kind(part, values) is int
+    if part is None or part is Ellipsis or isinstance(part, slice):
+        return True
+    return _kind(part, values) is int or _is_index_tensor(part, values)
+
+
+def _is_index_tensor(part, values):
+    """Eager PyTorch takes a tensor without dimensions for a number, so that the result is a view: the graph asserts that it
+    is none (`_text_of_graph`)."""
+    return _kind(part, values) is torch.Tensor and values[part.register].object.dim() > 0
+
+
+def _index_tensors(node, values):
+    if node.function not in (operator.getitem, operator.setitem):
+        return []
+    index = node.arguments[1]
+    parts = index if type(index) is tuple else (index,)
+    return [part.register for part in parts if isinstance(part, Ref) and _is_index_tensor(part, values)]
 
 
 def _kind(argument, values):

@@ -82,6 +82,16 @@ OF_STATE = tuple(
 )
 
 
+# Modules with functions of operators: how a program writes them, and how the operators' names begin.
+OWNERS = (
+    ("torch", torch, ""),
+    ("F", F, ""),
+    ("torch.fft", torch.fft, "fft_"),
+    ("torch.linalg", torch.linalg, "linalg_"),
+    ("torch.special", torch.special, "special_"),
+)
+
+
 def _is_of_table(name, function):
     """Whether it is the function of an operator that only computes, by the operator table."""
     is_built_in = type(function) in (types.BuiltinFunctionType, types.MethodDescriptorType)
@@ -94,6 +104,11 @@ def _collect():
         for name in dir(owner):
             function = getattr(owner, name, None)
             if name in others or _is_of_table(name, function):
+                found[id(function)] = function
+    for _, owner, start in OWNERS[2:]:
+        for name in dir(owner):
+            function = getattr(owner, name)
+            if getattr(function, "__name__", "") == start + name and _is_of_table(start + name, function):
                 found[id(function)] = function
     for function in (*HAS_TORCH_FUNCTION, *OF_STATE, *ONLY_WITH, *RANDOM, *EMPTY):
         found[id(function)] = function
@@ -170,8 +185,9 @@ def is_in_place(object):
 @functools.cache
 def memory_of_calls(function):
     """What calls do to memory, by the operator table: "new", "first", "view" or None."""
-    name = getattr(function, "__name__", None)
-    if not any(getattr(owner, str(name), None) is function for owner in (torch, torch.Tensor, F)):
+    name = str(getattr(function, "__name__", None))
+    owners = ((torch.Tensor, ""), *((owner, start) for _, owner, start in OWNERS))
+    if not any(getattr(owner, name.removeprefix(start), None) is function for owner, start in owners):
         return None
     return "new" if name in NEW_MEMORY else _C._memory_of_calls(f"aten::{name}")
 
