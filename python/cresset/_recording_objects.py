@@ -49,6 +49,7 @@ from ._recording_values import (
     place_of_field,
 )
 from ._rows import (
+    WRITTEN_IN_PYTHON,
     is_functional,
     is_functional_attribute,
     is_in_place,
@@ -63,6 +64,7 @@ def is_of_static_class(descriptor):
     return not descriptor.__objclass__.__flags__ & STATIC_CLASS
 
 
+VALUES_WITH_PARTS = (torch.device, torch.dtype)  # attributes of which never change
 NAMES_OF_FUNCTIONS = ("__name__", "__qualname__")  # texts that a function may get another of
 
 
@@ -243,6 +245,8 @@ class Objects:
                 self.push_method(frame, method, owner)
             else:
                 frame.stack.append(BoundMethod(method, owner))
+        elif as_method and name in WRITTEN_IN_PYTHON and type(found) is types.FunctionType:
+            self.push_method(frame, Value(self.emit("ClassItem", self.register(owner), object=name), found), owner)
         elif not as_method and is_functional_attribute(name, found):
             self.pending = self.compute("GetAttr", self.register(owner), object=name, owned=self.is_owned(owner))
         else:
@@ -357,7 +361,9 @@ class Objects:
             self.check("CheckCode", self.register(owner), object=object.__code__)
             frame.stack.append(self.constant(object.__code__))
             return
-        if type(object) is types.FunctionType and name in NAMES_OF_FUNCTIONS and not as_method:
+        is_function = type(object) is types.FunctionType and name in NAMES_OF_FUNCTIONS
+        is_part_of_value = type(object) in VALUES_WITH_PARTS and type(found) is types.GetSetDescriptorType
+        if (is_function or is_part_of_value) and not as_method:
             self.pending = self.emit("GetAttr", self.register(owner), object=name)
             return
         if found is not None and type(found).__flags__ & STATIC_CLASS and type(found) is not types.FunctionType:

@@ -20,8 +20,10 @@ from . import _C
 # Of functions that C++ defines under the name of an operator, the operator table says it. These are the others: functions
 # of Python's, those that choose among operators, and questions for the kind of a tensor or the state.
 FUNCTIONS = """atleast_1d atleast_2d is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled
- is_tensor tensor""".split()
-METHODS = """bfloat16 bool cpu dim double float half int is_complex is_floating_point item long ndimension numel split unflatten""".split()
+ is_tensor tensor _unique2""".split()
+METHODS = """bfloat16 bool byte cdouble cfloat char cpu dim double float half int is_complex is_floating_point item long ndimension numel short split unflatten""".split()
+# Methods of tensors in Python, which call functions of the table: plans have what they do.
+WRITTEN_IN_PYTHON = "istft lu norm stft unique unique_consecutive".split()
 F_FUNCTIONS = """adaptive_avg_pool2d binary_cross_entropy binary_cross_entropy_with_logits celu cross_entropy elu glu group_norm
  hardsigmoid hardswish hardtanh huber_loss kl_div l1_loss layer_norm leaky_relu log_softmax logsigmoid max_pool1d max_pool2d mish
  mse_loss nll_loss normalize pad relu relu6 rms_norm selu sigmoid silu smooth_l1_loss softmax softmin softsign tanh
@@ -47,10 +49,11 @@ ONLY_WITH = {
     F.batch_norm: (("training", False),), F.dropout: _EVALUATES, F.dropout1d: _EVALUATES, F.dropout2d: _EVALUATES,
     F.dropout3d: _EVALUATES, F.alpha_dropout: _EVALUATES, F.scaled_dot_product_attention: (("dropout_p", 0.0),),
 }  # fmt: skip
+ONLY_WITH[F.instance_norm] = (("use_input_stats", False), ("running_mean", None))
 # Recurrent networks that get no packed sequence: the arguments after the weights.
 RECURRENT = (torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu)
 ONLY_WITH.update((function, (("train", False), ("dropout", 0.0))) for function in RECURRENT)
-_STATISTICS = {F.batch_norm: ("running_mean", "running_var")}  # arguments
+_STATISTICS = dict.fromkeys((F.batch_norm, F.instance_norm), ("running_mean", "running_var"))  # arguments
 CONSTANT = ("inplace", "p")  # arguments that are to be constants of a plan
 _POSITIONS = {F.scaled_dot_product_attention: {"dropout_p": (4, 0.0)}}  # of what has no signature: (place, default)
 _POSITIONS.update((function, {"dropout": (5, None), "train": (6, None)}) for function in RECURRENT)
@@ -89,6 +92,8 @@ OWNERS = (
     ("torch.fft", torch.fft, "fft_"),
     ("torch.linalg", torch.linalg, "linalg_"),
     ("torch.special", torch.special, "special_"),
+    ("torch._C._nn", torch._C._nn, ""),
+    ("torch._VF", torch._C._VariableFunctions, ""),
 )
 
 

@@ -39,10 +39,12 @@ def forms_of(name):
         return []
     if name.startswith("nn.functional."):
         return [f"F.{name[14:]}"] * _rows.is_functional(getattr(F, name[14:], None))
+    module, _, function = name.rpartition(".")
+    owner = getattr(torch, module, None) if module else torch
     return [
         form
-        for form, owner in ((f"torch.{name}", torch), (f".{name}", torch.Tensor))
-        if _rows.is_functional(getattr(owner, name, None))
+        for form, owner, each in ((f"torch.{name}", owner, function), (f".{name}", torch.Tensor, name))
+        if _rows.is_functional(getattr(owner, each, None))
     ]
 
 

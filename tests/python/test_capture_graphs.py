@@ -19,7 +19,7 @@ from cresset import _capture, _frames, _rows
 
 
 def bits_of(tensor):
-    tensor = tensor.detach().contiguous()
+    tensor = tensor.detach().resolve_conj().resolve_neg().contiguous()
     return (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy().tobytes()
 
 
@@ -27,7 +27,7 @@ def same(a, b):
     if isinstance(a, torch.Tensor):
         layout = a.dtype == b.dtype and a.shape == b.shape and a.stride() == b.stride()
         flags = a.requires_grad == b.requires_grad and a.is_leaf == b.is_leaf and a._is_view() == b._is_view()
-        bits = bits_of(a) == bits_of(b)
+        bits = a.is_conj() == b.is_conj() and a.is_neg() == b.is_neg() and bits_of(a) == bits_of(b)
         return type(a) is type(b) and layout and flags and bits
     if isinstance(a, (tuple, list)):
         return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))

@@ -238,7 +238,7 @@ def test_a_change_from_another_thread():
     def f(x):
         return x * state["k"] + state["k"]
 
-    compiled, x, stop = cresset.compile(f), torch.ones(2), threading.Event()
+    compiled, x, stop = cresset.compile(f), torch.ones(2, dtype=torch.float64), threading.Event()
 
     def change():
         while not stop.is_set():
