@@ -37,6 +37,8 @@ __all__ = [
     "reset",
 ]
 
+VARIES = object()  # what `Options.settings` has of a number that recordings have seen change
+MAX_SETTINGS = 10_000  # numbers of a code object
 _codes = {}  # weak references to the code objects that may have plans, by identity
 _notes = {}  # why plans ended there: {position: reason}, by the identity of the code object
 
@@ -61,6 +63,7 @@ class Options:
         self.is_simple = backend is None and not fullgraph
         self.failures = {}  # exceptions that calls are to raise, by thread
         self.may_branch_on_tensors = self.is_simple and dynamic is not False
+        self.settings = weakref.WeakKeyDictionary()  # code object -> {where a number comes from: its value, or VARIES}
         self.branches = {}  # (identity of a code object, position): (weak reference to it, truth of a tensor, codes of plans)
 
     def __call__(self, code, position, view):
@@ -80,6 +83,16 @@ class Options:
 
     def note(self, code, position, reason):
         _notes.setdefault(_know(code), {})[position] = reason
+
+    def is_steady(self, code, source, value):
+        """Whether no recording has seen another number there."""
+        seen = self.settings.setdefault(code, {})
+        if len(seen) < MAX_SETTINGS or source in seen:
+            before = seen.setdefault(source, value)
+            if before is not VARIES and (type(before) is not type(value) or before != value):
+                seen[source] = VARIES
+            return seen[source] is not VARIES
+        return False
 
     def varies(self, code, position, truth, code_of_plan):
         """Whether recordings have seen the truth of a tensor there go both ways. Plans that rest on it are forgotten then."""
@@ -313,9 +326,9 @@ def compile(f=None, *, backend=None, fullgraph=False, dynamic=None, cache_limit=
         cache_limit: how many plans there may be from any one instruction on. Calls that none of them fits run plainly; with
             `fullgraph` they raise a RuntimeError.
         numerics: ``"exact"``: results have eager PyTorch's bits, in each call. ``"default"``: compiled graphs follow the
-            option ``cresset.options.numerics``, as scripts do. Then Cresset's own kernels also compute reductions, norms and
-            small matrix products, with errors against float64 at most twice those of eager PyTorch; the call that records a
-            plan has eager's bits, calls of the plan have the same bits as each other.
+            option ``cresset.options.numerics`` as it is when they are made, as scripts do. Then Cresset's own kernels also
+            compute reductions, norms and small matrix products, with errors against float64 at most twice those of eager
+            PyTorch. The call that records a plan, and calls before its kernels are compiled, may have other last bits.
 
     Compiled functions may be called from several threads. On Pythons other than CPython 3.11 to 3.13 programs run as they are,
     and a warning says so once. `explain` tells what became of each line.

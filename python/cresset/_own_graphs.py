@@ -15,7 +15,7 @@ import operator
 import torch
 import torch.nn.functional as F
 
-from . import _C, _frames, passes
+from . import _C, _frames, options, passes
 from ._rows import EMPTY, OWNERS, is_of_numbers
 from ._segments import COMPARE, NotAGraph, Ref, has_names, is_of_sizes, is_of_tensors, is_tensor, reads_of
 
@@ -352,7 +352,7 @@ class Steps:
 
     def __init__(self, segment):
         self.segment = segment
-        self.is_exact = segment.recorder.options.numerics == "exact"
+        self.is_exact = "exact" in (segment.recorder.options.numerics, options.numerics)
         self.steps = [*segment.outside, *segment.pins, *guard(segment, False)]
         self.made = set()
 

@@ -93,13 +93,20 @@ class Objects:
         """The module, which is checked to be whole."""
         modules = self.constant(sys.modules)
         module = sys.modules.get(name)
-        if type(sys.modules) is not dict or type(module) is not types.ModuleType:
+        is_plain = type(module) is types.ModuleType
+        looks_up_plainly = type(module).__getattribute__ is types.ModuleType.__getattribute__
+        if type(sys.modules) is not dict or not looks_up_plainly or not (is_plain or "__spec__" in module.__dict__):
             raise NoRow(f"a module that is not there: {name}")
         value = self.dict_item(self.register(modules), name, module)
         self.typed(value)
         spec = module.__dict__.get("__spec__")
-        if spec is not None:
+        if not is_plain:
+            names = self.instance_dict(value)
+        elif spec is not None:
             names = self.module_dict(value, module.__dict__)
+        if not is_plain and spec is None:
+            self.pin(self.dict_item(names, "__spec__", None))
+        if spec is not None:
             known = self.dict_item(names, "__spec__", spec)
             if type(spec) is not ModuleSpec or "_initializing" not in spec.__dict__:
                 raise NoRow(f"a module with a __spec__ of its own kind: {name}")
@@ -246,7 +253,7 @@ class Objects:
             else:
                 frame.stack.append(BoundMethod(method, owner))
         elif as_method and name in WRITTEN_IN_PYTHON and type(found) is types.FunctionType:
-            self.push_method(frame, Value(self.emit("ClassItem", self.register(owner), object=name), found), owner)
+            self.push_method(frame, self.constant(found), owner)  # the class is checked
         elif not as_method and is_functional_attribute(name, found):
             self.pending = self.compute("GetAttr", self.register(owner), object=name, owned=self.is_owned(owner))
         else:

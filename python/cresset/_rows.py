@@ -34,7 +34,8 @@ OF_NUMBERS = (
     math.log2, math.log10, math.log1p, math.sin, math.cos, math.tan, math.asin, math.acos, math.atan, math.sinh, math.cosh,
     math.tanh, math.erf, math.isnan, math.isinf, math.isfinite, math.radians, math.degrees,
 )  # fmt: skip
-ATTRIBUTES = {"data", "shape", "dtype", "device", "ndim", "layout", "T", "mT", "H", "mH", "is_cuda", "is_nested",
+ATTRIBUTES = {"data", "shape", "dtype", "device", "ndim", "layout", "T", "mT", "H", "mH", "is_cpu", "is_cuda", "is_meta",
+              "is_mps", "is_nested", "is_xpu",
               "is_quantized", "is_sparse", "requires_grad", "is_leaf"}  # fmt: skip
 TORCH = os.path.join(os.path.dirname(torch.__file__), "")
 NEW_MEMORY = {

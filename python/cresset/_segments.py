@@ -301,6 +301,8 @@ class Segment:
         if is_tensor(value):
             return self.input(register, value)
         if type(value) in (int, float):
+            if not self.for_backend and self.is_setting(register, value):
+                return self.pinned(register, value)
             if self.dynamic is not False or type(value) is float:
                 return self.input(register, value)
             return self.pinned(register, value)
@@ -315,6 +317,18 @@ class Segment:
             self.add(Node(register, getattr, (self.argument(step[2]), step[4]), self.place_of(register)))
             return Ref(register)
         raise NotAGraph(f"an argument of class {type(value).__name__}", register)
+
+    def is_setting(self, register, value):
+        """Whether it is an attribute of an object, or an element of one, that had this value in all recordings: kernels are
+        chosen by such numbers (the groups of a convolution)."""
+        step = self.made_by.get(register)
+        while step is not None and step[0] == "Item":
+            step = self.made_by.get(step[2])
+        owner = self.made_by.get(step[2]) if step is not None and step[0] == "DictItem" else None
+        if owner is None or owner[0] != "InstanceDict":
+            return False
+        recorder = self.recorder
+        return recorder.options.is_steady(recorder.code, (recorder.start, self.path(register)), value)
 
     def pinned(self, register, value):
         kind = "CheckIs" if type(value) is bool else "CheckConst"

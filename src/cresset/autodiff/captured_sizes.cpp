@@ -108,7 +108,7 @@ class SizeCapture {
   void takeSizesApart(Value* placeholder) {
     for (const Use& use : placeholder->uses().vec()) {
       Node* node = use.user;
-      if (!isBasic(node, Basic::Size)) continue;
+      if (!isBasic(node, Basic::Size) || use.offset != 0) continue;  // or it is the dimension
       const InsertPointGuard guard(backward_, node);
       Node* sizes = insertBasic(backward_, Basic::Sizes, {placeholder})->copyLocation(node);
       Node* element = insertBasic(backward_, Basic::Element, {sizes->output(), node->input(1)})->copyLocation(node);

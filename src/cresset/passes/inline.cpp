@@ -12,7 +12,10 @@
 #include <ATen/core/class_type.h>
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/plain_types.h"
@@ -29,6 +32,32 @@ namespace {
 
 constexpr size_t kMaxInserted = 250'000;  // nodes, by one run of the pass
 constexpr int kMaxDepth = 500;            // calls inside of each other
+constexpr size_t kMaxNesting = 1'000;     // blocks inside of each other
+
+/// How many blocks the node stands in.
+size_t nestingOf(const Node& node) {
+  size_t depth = 0;
+  for (const Block* block = node.owningBlock(); block; ++depth) {
+    const Node* owner = block->owningNode();
+    block = owner ? owner->owningBlock() : nullptr;
+  }
+  return depth;
+}
+
+/// How many of a graph's blocks stand inside of each other.
+size_t nestingIn(const Graph& graph) {
+  size_t deepest = 0;
+  std::vector<std::pair<const Block*, size_t>> work{{graph.block(), 0}};
+  while (!work.empty()) {
+    const auto [block, depth] = work.back();
+    work.pop_back();
+    deepest = std::max(deepest, depth);
+    for (const Node* node : block->nodes()) {
+      for (const Block* inner : node->blocks()) work.emplace_back(inner, depth + 1);
+    }
+  }
+  return deepest;
+}
 
 /// Whether the function is being inlined already, or the call stands too deep.
 bool mustStay(const InlinedCallPtr& chain, const std::string& name) {
@@ -101,12 +130,12 @@ class Inliner {
     for (Node* node = *block->nodes().begin(); node != block->returnNode();) {
       for (Block* inner : node->blocks()) changed |= run(inner);
       Function* callee = calleeOf(node);
-      if (isSubgraph(*node) && pay(*node->g(attr::Subgraph))) {
+      if (isSubgraph(*node) && pay(*node->g(attr::Subgraph), *node)) {
         node = inlineSubgraph(node);
         changed = true;
       } else if (callee && !mustStay(node->inlinedCall(), callee->qualname().qualifiedName())) {
         const std::shared_ptr<Graph> body = is_for_people_ ? callee->editableGraph(tidyDefinition) : callee->graph();
-        const bool is_inlined = pay(*body);
+        const bool is_inlined = pay(*body, *node);
         node = is_inlined ? inlineCall(node, *callee, *body) : node->next();  // continues with the callee's own calls
         changed |= is_inlined;
       } else {
@@ -117,10 +146,10 @@ class Inliner {
   }
 
  private:
-  /// Whether the graph may still grow by the nodes of a body; takes them off what is left.
-  bool pay(const Graph& body) {
+  /// Whether the graph may still grow by the nodes of a body, in the place of a node; takes them off what is left.
+  bool pay(const Graph& body, const Node& place) {
     const size_t count = body.numNodes() + 1;  // also bodies without nodes take time
-    if (count > left_) return false;
+    if (count > left_ || nestingOf(place) + nestingIn(body) > kMaxNesting) return false;
     left_ -= count;
     return true;
   }
