@@ -24,6 +24,7 @@ from ._own_graphs import MIN_CALLS, steps_with_graphs
 from ._recording_calls import Calls
 from ._recording_containers import Containers
 from ._recording_environment import Environment
+from ._recording_functional import Functional
 from ._recording_modes import Modes
 from ._recording_modules import Modules
 from ._recording_objects import Objects
@@ -92,7 +93,7 @@ STEPS_OF_CALL = 50
 INTRINSICS = {5: "UNARY_POSITIVE", 6: "LIST_TO_TUPLE"}
 
 
-class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
+class Recorder(Objects, Containers, Calls, Modules, Functional, Modes, Environment):
     """`options` says what plans are made of (`_capture.Options`)."""
 
     def __init__(self, code, position, view, options):
@@ -110,6 +111,8 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         # (register of a dict, key, Value), or (of a list, None, Value): what the plan sets or appends at its end, in order.
         self.stores = []
         self.stored = {}  # the same by key: {key: [(register, the dict or list, Value)]}
+        self.swapped = []  # (dict, key) of `stored` that are no stores: parameters that a functional_call has replaced
+        self.listed = []  # dicts of parameters and buffers that were gone over
         self.grown = {}  # of these the dicts that may get a new key, and the lists: {register: container}
         self.has_views = (
             False  # whether keys, values or items of a dict were listed that an iteration goes through later
@@ -453,6 +456,8 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         frame.stack.append(raised or Raised(kind))
 
     def leave_frames(self, place):
+        if any(frame.swaps for frame in self.frames[place:]):
+            raise NoRow("an exception that leaves a functional_call")
         for frame in self.frames[place:]:
             if frame.generator is not None:
                 frame.generator.has_ended = True

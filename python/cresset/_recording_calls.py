@@ -9,9 +9,11 @@ import types
 import weakref
 
 import torch
+from torch.func import functional_call
 
 from . import _C, _frames
 from ._recording_environment import reads_environment
+from ._recording_functional import ITERATED
 from ._recording_values import (
     CONTAINERS,
     CONTEXTS,
@@ -177,7 +179,7 @@ class Calls:
         if len(arguments) == 1 and any(callee.object is function for function in (min, max)):
             self.call_over(callee, arguments, names)
             return
-        if self.stores and was_added(callee.object):
+        if (self.stores or self.swapped) and was_added(callee.object):
             raise NoRow(f"a call of {callee.object.__qualname__} after attributes were set")
         if is_functional(callee.object) or is_in_place(callee.object):
             self.call_functional(callee, arguments, names)
@@ -252,6 +254,10 @@ class Calls:
             self.call_module(view, frame, arguments[0], arguments[1:], names, plainly=True)
         elif reads_environment(callee.object):
             self.call_getenv(callee, arguments, names)
+        elif type(callee.object) is types.FunctionType and callee.object in ITERATED:
+            self.call_members(callee, arguments, names)
+        elif callee.object is functional_call:
+            self.call_functional_call(view, frame, callee, arguments, names)
         elif type(callee.object) is types.FunctionType:
             self.call_function(callee, arguments, names)
         elif issubclass(type(callee.object), torch.nn.Module):

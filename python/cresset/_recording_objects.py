@@ -456,8 +456,11 @@ class Objects:
 
     def stored_item(self, register, key):
         """What the plan is to set as an element of a dict; None if nothing, which is checked."""
-        found = None
-        for other, names, value in self.stored.get(key, ()):
+        stored = self.stored.get(key, ())
+        found = next(
+            (value for other, _, value in stored if other == register), None
+        )  # the others are other containers
+        for other, names, value in stored if found is None else ():
             if self.is_same_container(register, other, names):
                 found = value
         if found is DELETED:
@@ -508,6 +511,8 @@ class Objects:
             raise NoRow("a dict that code has its globals in")
         if self.has_views and key is not CELL:
             raise NoRow("a dict that is changed while it may be iterated over")
+        if self.swapped or self.listed:
+            self.may_set(names, key)
         self.dicts[register] = names
         found = self.stored_item(register, key)
         others = [entry for entry in self.stored.get(key, ()) if entry[1] is not names]

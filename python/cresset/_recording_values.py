@@ -610,6 +610,7 @@ class FrameShadow:
         self.only_raises = False  # whether no row knows what it returns
         self.position = 0  # of the instruction that runs
         self.missing = None  # the Value that the instruction makes of an AttributeError
+        self.swaps = False  # whether it runs with other parameters of modules, which are put back when it returns
 
     @property
     def scope(self):
