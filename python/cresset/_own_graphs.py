@@ -152,7 +152,7 @@ def _compiled(text):
 class Phases:
     """The calls of a segment in an order in which as many as possible are in compiled graphs. A phase is of one kind: calls
     of the plan, or a graph that is called in one of `modes`; the kinds follow each other round and round, and each call is in
-    the first phase of its kind after what it takes. `whole`: one graph is to have all calls that compute tensors."""
+    the first phase of its kind after what it takes. `whole`: graphs are to have all calls that compute tensors."""
 
     def __init__(self, segment, whole=False):
         self.segment, self.whole = segment, whole
@@ -253,41 +253,22 @@ class Phases:
                 found.update(node.register for node in nodes)
         return found
 
-    def require_one_graph(self):
-        """Raises NotAGraph for the first call that computes tensors and is not in the one graph. Before it come calls that
-        take no tensors, beside it those that count calls of modules, after it parts of what it returns."""
-        graph = None
+    def require_graphs(self):
+        """Raises NotAGraph for the first call that computes tensors and is in no graph. Beside graphs are calls that take no
+        tensors, those that count calls of modules, and parts of what graphs return."""
         for node in self.segment.nodes:
-            register = node.register
             is_part = node.step is not None and node.step[0] == "Item"
             if is_part or not self.computes(node) or (node.function is torch.Tensor.add_ and node.effect):
                 continue
-            if register not in self.wanted:
-                if node.arguments and any(self.is_of_tensors(each) for each in refs_of(node.arguments)):
-                    raise self.refusal(node)
-                continue
-            graph = node if graph is None else graph
-            if node.modes != graph.modes:
-                raise NotAGraph("a mode that is set in a part of the function", register)
-            if self.of[register] != self.of[graph.register]:
-                raise self.refusal(self.cause_of(node))
+            takes_tensors = node.arguments and any(self.is_of_tensors(each) for each in refs_of(node.arguments))
+            if node.register not in self.wanted and takes_tensors:
+                raise self.refusal(node)
 
     def computes(self, node):
         return node.written is not None or is_of_tensors(getattr(self.values.get(node.register), "object", 0))
 
     def is_of_tensors(self, register):
         return is_of_tensors(getattr(self.values.get(register), "object", 0))
-
-    def cause_of(self, node):
-        """The first call outside of graphs that a call waits for."""
-        of = {each.register: each for each in self.segment.nodes}
-        found, todo = node, [node]
-        while todo:
-            each = todo.pop()
-            if each.register not in self.wanted:
-                found = each
-            todo += [of[register] for register in self.taken(each)]
-        return found
 
     def refusal(self, node):
         name = node.method or getattr(node.function, "__name__", type(node.function).__name__)
@@ -312,10 +293,11 @@ class Phases:
 
 def steps_with_graphs(segment, recorded, whole=False):
     """The plan's steps with calls of compiled graphs; None if none is worth it. And the number of their calls. Where
-    operators are transformed, they are the recorded ones, for just such calls. `whole`: with one graph, or NotAGraph."""
+    operators are transformed, they are the recorded ones, for just such calls. `whole`: all that compute tensors are in graphs,
+    or NotAGraph."""
     phases = Phases(segment, whole)
     if whole and not _C._is_transformed():
-        phases.require_one_graph()
+        phases.require_graphs()
     if not phases.wanted:
         return None, 0
     if _C._is_transformed():
