@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 
 from . import _C, _frames, passes
+from ._recording_gradients import GRAD, REQUIRES_GRAD
 from ._rows import EMPTY, is_of_numbers
 from ._segments import COMPARE, NotAGraph, Ref, has_names, is_of_sizes, is_of_tensors, is_tensor, reads_of
 
@@ -47,6 +48,8 @@ def is_wanted(node, values):
     result = values.get(node.register)
     if node.function is torch.Tensor.add_ and node.effect:
         return False  # a graph that writes to what it was given knows less of it
+    if node.function is REQUIRES_GRAD:
+        return False
     if node.function is torch.randint_like:
         return False  # Python's asks no autograd, which has no derivative of it
     if node.function is torch.Tensor.item or any(node.function is one for one in EMPTY):
@@ -57,7 +60,7 @@ def is_wanted(node, values):
         return False
     inputs = list(dict.fromkeys(refs_of(node.arguments)))
     text = _text_of_graph([node], inputs, [] if result.object is None else [node.register], values)
-    return text is not None and _knows(text, node.is_random)
+    return text is not None and _knows(text, node.is_random, node.function is GRAD)
 
 
 def _kinds_of_results(node):
@@ -74,17 +77,18 @@ def _type_of(object):
 
 
 @functools.lru_cache(4096)
-def _knows(text, may_be_random):
+def _knows(text, may_be_random, differentiates):
     """Whether the table knows all operators of a graph, but for those that its constants rule out."""
     function = _compiled.__wrapped__(text)
     if function is None:
         return False
     graph = function.inlined_graph
-    if not _C._unknown_operators(graph, may_be_random):
+    known = {"aten::grad"} if differentiates else set()
+    if _C._unknown_operators(graph, may_be_random) <= known:
         return True
     passes.constant_propagation(graph)
     passes.peephole(graph)
-    return not _C._unknown_operators(graph, may_be_random)
+    return _C._unknown_operators(graph, may_be_random) <= known
 
 
 def pays(nodes, values):
@@ -107,13 +111,18 @@ def _text_of_graph(nodes, inputs, outputs, values):
             names[node.register] = names[node.written]  # the same tensor
     parameters = ", ".join(f"{names[r]}: {kind}" for r, kind in zip(inputs, types, strict=True))
     lines, grad_mode = [f"def graph({parameters}):"], None
+    gradients = {node.register for node in nodes if node.function is GRAD}
     try:
         for node in nodes:
             if node.grad_mode is not grad_mode and node.grad_mode is not None:
                 lines.append(f"    with torch.{'enable' if node.grad_mode else 'no'}_grad():")
             grad_mode = node.grad_mode
             indent = "    " if grad_mode is None else "        "
-            lines.append(indent + _statement(node, values, names))
+            text = _statement(node, values, names)
+            if node.function is operator.getitem and node.arguments[0].register in gradients:
+                target, _, element = text.partition(" = ")
+                text = f"{target} = torch.jit._unwrap_optional({element})"
+            lines.append(indent + text)
     except _NoText:
         return None
     lines.append(f"    return {', '.join(names[register] for register in outputs)}\n")
@@ -162,13 +171,19 @@ class Phases:
         modes_of = self.find_modes()
         self.modes = list(dict.fromkeys(modes_of.values()))
         self.kind_of_graph = {register: 1 + self.modes.index(modes) for register, modes in modes_of.items()}
-        # What is written to may be seen under many names, and casts are kept until their mode ends: then calls stay in the
-        # program's order.
+        # What is written to may be seen under many names, casts are kept until their mode ends, and a tape is freed by the
+        # last who goes along it: then calls stay in the program's order.
         self.in_order = sum(node.is_random for node in segment.nodes) > 1 or any(
-            node.written is not None or node.ends_casts or (node.effect and node not in self.apart)
+            node.written is not None
+            or node.ends_casts
+            or node.function is GRAD
+            or (node.effect and node not in self.apart)
             for node in segment.nodes
         )
         wanted = {node.register for node in segment.nodes if is_wanted(node, self.values)}
+        # A tensor that is to be a leaf is an object of its own, which a graph might not make.
+        self.leaves = {node.written for node in segment.nodes if node.function is REQUIRES_GRAD}
+        wanted -= self.leaves
         while True:
             self.assign(wanted)
             refused = self.refused(wanted)
@@ -261,7 +276,8 @@ class Phases:
             if is_part or not self.computes(node) or (node.function is torch.Tensor.add_ and node.effect):
                 continue
             takes_tensors = node.arguments and any(self.is_of_tensors(each) for each in refs_of(node.arguments))
-            if node.register not in self.wanted and takes_tensors:
+            is_leaf = node.function is REQUIRES_GRAD or node.register in self.leaves
+            if node.register not in self.wanted and takes_tensors and not is_leaf:
                 raise self.refusal(node)
 
     def computes(self, node):
@@ -418,7 +434,7 @@ def _text_of(node, values, name):
             raise _NoText
         return f"{arguments[0]}.{node.method}({', '.join(arguments[1:count] + named)})"
     function = getattr(node.function, "__name__", "")
-    for prefix, owner in (("torch", torch), ("F", F)):
+    for prefix, owner in (("torch", torch), ("F", F), ("torch.autograd", torch.autograd)):
         if getattr(owner, function, None) is node.function:
             return f"{prefix}.{function}({', '.join(arguments[:count] + named)})"
     raise _NoText

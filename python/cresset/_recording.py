@@ -25,6 +25,7 @@ from ._recording_calls import Calls
 from ._recording_containers import Containers
 from ._recording_environment import Environment
 from ._recording_functional import Functional
+from ._recording_gradients import Gradients
 from ._recording_modes import Modes
 from ._recording_modules import Modules
 from ._recording_objects import Objects
@@ -93,7 +94,7 @@ STEPS_OF_CALL = 50
 INTRINSICS = {5: "UNARY_POSITIVE", 6: "LIST_TO_TUPLE"}
 
 
-class Recorder(Objects, Containers, Calls, Modules, Functional, Modes, Environment):
+class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Modes, Environment):
     """`options` says what plans are made of (`_capture.Options`)."""
 
     def __init__(self, code, position, view, options):
@@ -112,6 +113,7 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Modes, Environme
         self.stores = []
         self.stored = {}  # the same by key: {key: [(register, the dict or list, Value)]}
         self.swapped = []  # (dict, key) of `stored` that are no stores: parameters that a functional_call has replaced
+        self.unpacked = set()  # registers of tuples of which the program gets the parts, in a tuple that the plan makes
         self.listed = []  # dicts of parameters and buffers that were gone over
         self.grown = {}  # of these the dicts that may get a new key, and the lists: {register: container}
         self.has_views = (
@@ -403,6 +405,8 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Modes, Environme
                 raise NoRow(f"a result of class {kind.__name__}")
             value = self.values[pending] = Value(pending, result)
             self.typed(value)
+            if pending in self.unpacked:
+                value = Fresh(tuple, [self.typed(self.item(value, place)) for place in range(len(result))])
         except NoRow as reason:
             refusal = self.stopped(reason)
             if refusal is None:

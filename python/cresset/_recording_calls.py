@@ -14,6 +14,7 @@ from torch.func import functional_call
 from . import _C, _frames
 from ._recording_environment import reads_environment
 from ._recording_functional import ITERATED
+from ._recording_gradients import GRAD, REQUIRES_GRAD
 from ._recording_values import (
     CONTAINERS,
     CONTEXTS,
@@ -256,6 +257,10 @@ class Calls:
             self.call_getenv(callee, arguments, names)
         elif type(callee.object) is types.FunctionType and callee.object in ITERATED:
             self.call_members(callee, arguments, names)
+        elif callee.object is GRAD:
+            self.call_grad(callee, arguments, names)
+        elif callee.object is REQUIRES_GRAD:
+            self.call_requires_grad(callee, arguments, names)
         elif callee.object is functional_call:
             self.call_functional_call(view, frame, callee, arguments, names)
         elif type(callee.object) is types.FunctionType:

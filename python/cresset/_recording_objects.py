@@ -8,6 +8,7 @@ from importlib.machinery import ModuleSpec
 import torch
 
 from . import _frames
+from ._recording_gradients import REQUIRES_GRAD
 from ._recording_values import (
     AS_THEY_ARE,
     CELL,
@@ -237,7 +238,7 @@ class Objects:
     def tensor_attribute(self, frame, owner, name, as_method):
         found = self.class_attribute(owner, name)
         self.lacks(owner, name)
-        if is_functional(found) or is_in_place(found):
+        if is_functional(found) or is_in_place(found) or found is REQUIRES_GRAD:
             method = Value(self.emit("ClassItem", self.register(owner), object=name), found, fixed=True)
             if as_method:
                 self.push_method(frame, method, owner)
