@@ -428,6 +428,11 @@ def _text_of(node, values, name):
             raise _NoText
         return f"{arguments[0]}.{node.arguments[1]}"
     count = len(arguments) - len(node.names)
+    if node.function is GRAD:
+        arguments = [
+            f"torch.jit.annotate(List[Optional[Tensor]], {text})" if key == "grad_outputs" and text != "None" else text
+            for key, text in zip(node.names, arguments, strict=True)
+        ]
     named = [f"{key}={text}" for key, text in zip(node.names, arguments[count:], strict=True)]
     if node.method is not None:
         if not isinstance(node.arguments[0], Ref):
