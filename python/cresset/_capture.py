@@ -149,6 +149,13 @@ _ADVICE = {
     "an object with a finalizer": "Keep a reference to it outside of the function, or leave out fullgraph.",
     "the plan is long enough": "Split the function into several compiled ones, or leave out fullgraph.",
     "the truth of a": "Compute both branches and choose by torch.where, or leave out fullgraph.",
+    "a call of torch.func.vmap": "Write the batched operators out, or call vmap on the captured function, or leave out fullgraph.",
+    "a call of torch.func": "Use torch.autograd.grad(..., create_graph=True) in the function, or call the transform on the captured function, "
+    "or leave out fullgraph.",
+    "a call of torch.autograd.grad": "Give it what the function computes from leaves without hooks, or call it outside of the function, or "
+    "leave out the backend or fullgraph.",
+    "a call of torch.utils.checkpoint": "Call the function itself, or capture the function that is checkpointed, or leave out fullgraph.",
+    "a functional_call": "Give functional_call a dict of plain tensors for parameters of a module without hooks, or leave out fullgraph.",
     "a call of print": "Print outside of the function, or leave out fullgraph.",
     "a call of graph_break": "Take the graph break out, or leave out fullgraph.",
     "an operator in place": "Write the operator and the assignment apart (y = y + x), or leave out fullgraph.",

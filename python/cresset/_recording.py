@@ -365,6 +365,9 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Modes
         code, position = self.here
         in_callee = len(self.frames) > 1
         self.options.note(code, position, str(reason))
+        if in_callee:  # then the line that calls runs as Python
+            outer = self.frames[0]
+            self.options.note(outer.code, outer.position, f"{reason}, in {code.co_name}")
         if str(reason) == END and not in_callee:
             self.at_end = self.checkpoint is not None and self.checkpoint[0] == position
             if self.options.fullgraph and self.num_calls and not self.at_end:

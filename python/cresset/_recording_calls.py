@@ -86,6 +86,7 @@ from ._rows import (
     is_in_place,
     makes_memory,
     makes_object,
+    name_of_transform,
     refused_arguments,
     was_added,
 )
@@ -257,6 +258,8 @@ class Calls:
             self.call_getenv(callee, arguments, names)
         elif type(callee.object) is types.FunctionType and callee.object in ITERATED:
             self.call_members(callee, arguments, names)
+        elif type(callee.object) is types.FunctionType and name_of_transform(callee.object):
+            raise NoRow(f"a call of {name_of_transform(callee.object)}")
         elif callee.object is GRAD:
             self.call_grad(callee, arguments, names)
         elif callee.object is REQUIRES_GRAD:
