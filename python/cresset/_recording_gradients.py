@@ -10,7 +10,7 @@ import operator
 import torch
 
 from . import _C
-from ._recording_values import Fresh, NamedTuple, NoRow, Pairs, Value
+from ._recording_values import Fresh, NamedTuple, NoRow, Pairs, Value, View
 from ._rows import argument_of, is_functional, is_in_place, was_added
 from ._segments import BINARY, COMPARE, COMPUTES, UNARY
 
@@ -61,13 +61,13 @@ class Gradients:
         self.unpacked.add(self.pending)
 
     def tensors_to(self, value, name):
-        """The tensors of an argument: one, or those of a list, a tuple or what `parameters()` yields."""
+        """The tensors of an argument: one, or those of a list, a tuple, a dict's values or what `parameters()` yields."""
         if self.is_tensor(value):
             found = [value]
-        elif isinstance(value, NamedTuple) or not (isinstance(value, Pairs) or self.is_sequence(value)):
+        elif isinstance(value, NamedTuple) or not (isinstance(value, (Pairs, View)) or self.is_sequence(value)):
             raise NoRow(f"{name} of other than tensors")
         else:
-            found = value.items if isinstance(value, Pairs) else self.parts_of(value)
+            found = self.iterated(value)
         if not found or not all(map(self.is_tensor, found)):
             raise NoRow(f"{name} of other than tensors")
         return [self.typed(each) for each in found]
@@ -79,7 +79,7 @@ class Gradients:
         outside = [
             register for register, value in self.values.items() if self.is_tensor(value) and register not in made
         ]
-        if any(steps[register][0] == "Call" for register in outside):
+        if any(steps[register][0] == "Call" for register in outside) or self.calls_added():
             raise NoRow(f"{name} along what other functions compute")
         if not are_plain_leaves(*[self.values[register].object for register in outside]):
             raise NoRow(f"{name} along what was computed before, or with hooks")
@@ -87,6 +87,11 @@ class Gradients:
         result = self.emit("Call", function, inputs=outside)
         self.see(result, True)
         self.check("CheckIs", result, object=True)
+
+    def calls_added(self):
+        """Whether the plan calls functions of which only their authors say what they do."""
+        calls = (self.values[a].object for kind, _, a, *_ in self.steps if kind == "Call")
+        return any(was_added(getattr(call, "function", call)) for call in calls)
 
     def made_of_tensors(self):
         """The registers of what calls of the plan compute of tensors, and of parts of it."""
@@ -122,3 +127,8 @@ class Gradients:
         self.see(register, value.object)
         self.written[register] = value.register
         self.pending = value  # the same object
+
+    def set_requires_grad(self, owner, flag):
+        """`x.requires_grad = flag`."""
+        self.call_requires_grad(self.constant(REQUIRES_GRAD), [owner, flag], ())
+        self.pending = None

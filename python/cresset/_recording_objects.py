@@ -572,6 +572,9 @@ class Objects:
             self.entering.drops = True
 
     def store_attribute(self, owner, name, value):
+        if self.is_tensor(owner) and name == "requires_grad":
+            self.set_requires_grad(owner, value)
+            return
         if not isinstance(owner, Value) or isinstance(owner, Fresh) or self.is_tensor(owner):
             raise NoRow("an attribute of a container or tensor that is set")
         if issubclass(type(owner.object), (type, types.ModuleType)):

@@ -52,6 +52,20 @@ def whole_tuple(w, x):
     return torch.autograd.grad(y, (w, z)), y.detach() * 2
 
 
+def of_a_module(w, x):
+    """A step of gradient descent, written with functions."""
+    parameters = {name: p.detach().clone().requires_grad_() for name, p in NET.named_parameters()}
+    loss = torch.func.functional_call(NET, parameters, x @ w.detach()).pow(2).mean()
+    gradients = torch.autograd.grad(loss, parameters.values())
+    return [p - 0.1 * g for p, g in zip(parameters.values(), gradients)], loss.detach() * 2
+
+
+def of_an_attribute(w, x):
+    x = x * 1
+    x.requires_grad = True
+    return torch.autograd.grad((x @ w).sin().exp().sum(), x)[0] * 2
+
+
 def without_gradients_around(w, x):
     with torch.no_grad():
         scale = (x * 2).exp().sum()
@@ -84,7 +98,8 @@ def same(ours, expected):
 
 @pytest.mark.parametrize("fullgraph", [False, True])
 @pytest.mark.parametrize(
-    "f", [step, forces, penalty, twice, with_cotangents, second_derivative, whole_tuple, without_gradients_around],
+    "f", [step, forces, penalty, twice, with_cotangents, second_derivative, whole_tuple, without_gradients_around,
+     of_a_module, of_an_attribute],
     ids=lambda f: f.__name__,
 )  # fmt: skip
 def test_gradients_are_in_the_graph(f, fullgraph):
