@@ -308,8 +308,8 @@ def compile(f=None, *, backend=None, fullgraph=False, dynamic=None, cache_limit=
             as a graph, and what it returns computes them from the next call on that the plan fits: it takes the inputs of
             ``gm`` (tensors, and ints and floats that the program reads) and returns its outputs as a tuple or list. The
             graph writes to no tensor. Parameters and buffers of modules are attributes of ``gm``.
-        fullgraph: True: a call that isn't one graph, of the backend or compiled, raises a RuntimeError, which names the first
-            line that isn't in it, why, and what to write instead.
+        fullgraph: True: a call that isn't one graph of the backend, or one plan whose calls on tensors are in compiled graphs,
+            raises a RuntimeError, which names the first line that isn't in it, why, and what to write instead.
         dynamic: None or True: one plan serves all sizes, except where the function branches on them. False: each size has a
             plan of its own, in whose graph numbers are constants.
         cache_limit: how many plans there may be from any one instruction on. Calls that none of them fits run plainly; with

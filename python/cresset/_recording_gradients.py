@@ -41,7 +41,7 @@ class Gradients:
         self.has_code(GRAD, GRAD_CODE)
         inputs = []
         for key, value in given.items():
-            if key in _FLAGS or (key == "grad_outputs" and not isinstance(value, Fresh) and value.object is None):
+            if key in _FLAGS or (key == "grad_outputs" and getattr(value, "object", 0) is None):
                 is_flag = (
                     isinstance(value, Value)
                     and not isinstance(value, Fresh)
