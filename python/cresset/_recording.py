@@ -589,6 +589,9 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Modes
         places = [] if self.at_end else list(variables.items())
         places += [(self.num_variables + place, value) for place, value in enumerate(stack)]
         try:
+            if self.options.fullgraph and self.options.backend is None and not self.stores:
+                known = {}
+                places = [(place, self.in_parts(value, known)) for place, value in places]
             outputs += [(place, -1 if value is NULL else self.register(value)) for place, value in places]
             stores += self.last_stores()
             stores += self.refills()
@@ -606,6 +609,23 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Modes
             self.code, self.start, end, self.num_registers, len(stack), last_uses, outputs, stores, info,
             self.saved_by(num_saved, len(steps), info),
         )  # fmt: skip
+
+    def in_parts(self, value, known):
+        """A result with tuples and lists of tensors that calls return as such that the plan makes of their parts, which a
+        graph can return. `known`: {register: what stands for it}."""
+        if type(value) is Fresh and value.register is None:
+            value.items[:] = [self.in_parts(item, known) for item in value.items]
+        is_plain = type(value) is Value and type(value.object) in (tuple, list) and value.object
+        if not is_plain or not self.is_of_tensors(value.object):
+            return value
+        is_made = any(step[:2] == ("Call", value.register) for step in self.steps)
+        if value.register not in known and is_made:
+            self.check("CheckSize", value.register, len(value.object))
+            items = [self.item(value, place) for place in range(len(value.object))]
+            for item in items:
+                self.see(item.register, item.object)
+            known[value.register] = Fresh(type(value.object), items)
+        return known.get(value.register, value)
 
     def saved_by(self, num_instructions, num_steps, num_calls_in_graphs):
         """What a run of a plan saves, in steps: each takes as long as two instructions take CPython. Who wants graphs keeps

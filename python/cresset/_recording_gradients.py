@@ -41,13 +41,9 @@ class Gradients:
         self.has_code(GRAD, GRAD_CODE)
         inputs = []
         for key, value in given.items():
-            if key in _FLAGS or (key == "grad_outputs" and getattr(value, "object", 0) is None):
-                is_flag = (
-                    isinstance(value, Value)
-                    and not isinstance(value, Fresh)
-                    and type(value.object) in (bool, type(None))
-                )
-                if not is_flag:
+            is_plain = type(value) is Value
+            if key in _FLAGS or (key == "grad_outputs" and is_plain and value.object is None):
+                if not is_plain or type(value.object) not in (bool, type(None)):
                     raise NoRow(f"{name} with other arguments")
                 self.pin(value)
                 inputs.append(self.register(value))

@@ -610,6 +610,12 @@ def in_modes(x):
     return (z.float() + y).sigmoid() * 2, shape + 1
 
 
+def whole_tuples(x):
+    y = torch.relu(x * 2 + 1)
+    parts = y.split(2, -1)
+    return parts, [y.unbind(-1), y + 1, parts]
+
+
 def with_numbers(x):
     y = torch.relu(x @ x.T * 2 + 1)
     scale = 1 / math.sqrt(y.sum(0).numel() + x.shape[0])
@@ -630,6 +636,7 @@ net_in_training = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1
     (lambda x: x.shape[0] + 1, (X,), 0),
     (in_modes, (X,), 14),
     (with_numbers, (X,), 10),
+    (whole_tuples, (X,), 5),
 ])  # fmt: skip
 def test_one_compiled_graph(f, arguments, calls):
     compiled = cresset.compile(f, fullgraph=True)
@@ -643,13 +650,15 @@ def test_one_compiled_graph(f, arguments, calls):
             if i > 1 and calls:
                 gradients.append(torch.autograd.grad(first.sum(), given[0])[0])
         assert same(*results), i
+        if f is whole_tuples:
+            assert all(result[0] is result[1][2] for result in results)
         assert not gradients or torch.allclose(*gradients, atol=1e-6)
     plans = plans_of(compiled)
     assert len(plans) == (calls > 0) and all(plan.graph_calls >= calls and plan.applied == 3 for plan in plans), plans
 
 
 @pytest.mark.parametrize(("text", "line", "reason", "says"), [
-    ("y = x * 2\n    return y.chunk(2)", 3, "the whole tuple that chunk returns", "Return its parts"),
+    ("y = x * 2\n    return y.max(-1)", 3, "the whole max that max returns", "Return its parts"),
     ("y = x * 2\n    z = y.contiguous()\n    return y is z", 4, "the identity", "before the call"),
     ("y = x * 2\n    return lambda: y", 3, "a result that a graph can't", "Return tensors"),
 ])  # fmt: skip
