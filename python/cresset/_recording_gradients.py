@@ -10,7 +10,7 @@ import operator
 import torch
 
 from . import _C
-from ._recording_values import Fresh, NamedTuple, NoRow, Pairs, Value, View
+from ._recording_values import NamedTuple, NoRow, Pairs, Value, View
 from ._rows import argument_of, is_functional, is_in_place, was_added
 from ._segments import BINARY, COMPARE, COMPUTES, UNARY
 
