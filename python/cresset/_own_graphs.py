@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 
 from . import _C, _frames, passes
-from ._recording_gradients import GRAD, REQUIRES_GRAD
+from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
 from ._rows import EMPTY, is_of_numbers
 from ._segments import COMPARE, NotAGraph, Ref, has_names, is_of_sizes, is_of_tensors, is_tensor, reads_of
 
@@ -276,7 +276,7 @@ class Phases:
             if is_part or not self.computes(node) or (node.function is torch.Tensor.add_ and node.effect):
                 continue
             takes_tensors = node.arguments and any(self.is_of_tensors(each) for each in refs_of(node.arguments))
-            is_leaf = node.function is REQUIRES_GRAD or node.register in self.leaves
+            is_leaf = node.function in (REQUIRES_GRAD, begin_tape) or node.register in self.leaves
             if node.register not in self.wanted and takes_tensors and not is_leaf:
                 raise self.refusal(node)
 

@@ -29,6 +29,7 @@ from ._recording_gradients import Gradients
 from ._recording_modes import Modes
 from ._recording_modules import Modules
 from ._recording_objects import Objects
+from ._recording_transforms import Transformed, Transforms
 from ._recording_values import (
     CELL,
     CONTAINERS,
@@ -94,7 +95,7 @@ STEPS_OF_CALL = 50
 INTRINSICS = {5: "UNARY_POSITIVE", 6: "LIST_TO_TUPLE"}
 
 
-class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Modes, Environment):
+class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Transforms, Modes, Environment):
     """`options` says what plans are made of (`_capture.Options`)."""
 
     def __init__(self, code, position, view, options):
@@ -114,6 +115,8 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Modes
         self.stored = {}  # the same by key: {key: [(register, the dict or list, Value)]}
         self.swapped = []  # (dict, key) of `stored` that are no stores: parameters that a functional_call has replaced
         self.unpacked = set()  # registers of tuples of which the program gets the parts, in a tuple that the plan makes
+        self.transform = None  # Running, while a function runs in a transform
+        self.transformed = None  # gets what the instruction's transform returns
         self.listed = []  # dicts of parameters and buffers that were gone over
         self.grown = {}  # of these the dicts that may get a new key, and the lists: {register: container}
         self.has_views = (
@@ -202,6 +205,7 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Modes
 
     def writes(self, value, what):
         """Requires that a write to the tensor can be seen in the plan only."""
+        self.not_in_transform(what)
         if self.options.backend is not None or not self.is_tensor(value) or not self.is_owned(value):
             raise NoRow(what)
         memory = value.object.untyped_storage()._cdata
@@ -319,6 +323,7 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Modes
 
     def may_branch(self, found, what):
         """Requires that the plan may rest on what the contents of a tensor decide."""
+        self.not_in_transform(what)
         if not self.options.may_branch_on_tensors:
             raise NoRow(what)
         if self.options.varies(*self.here, found, self.frames[0].code):
@@ -394,6 +399,15 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Modes
                     self.unseen.discard(value.register)
         if pending is None:
             return None
+        if self.transformed is not None:
+            see, self.transformed = self.transformed, None
+            try:
+                see(view.slot(view.num_variables + view.depth - 1))
+            except NoRow as reason:
+                refusal = self.stopped(reason)
+                if refusal is None:
+                    raise
+                return refusal
         if type(pending) is NewObject:
             pending.object = view.slot(view.num_variables + view.depth - 1)
         if isinstance(pending, (Value, Transient)):
@@ -464,7 +478,7 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Modes
 
     def leave_frames(self, place):
         if any(frame.swaps for frame in self.frames[place:]):
-            raise NoRow("an exception that leaves a functional_call")
+            raise NoRow("an exception that leaves a functional_call or a transform")
         for frame in self.frames[place:]:
             if frame.generator is not None:
                 frame.generator.has_ended = True
@@ -539,6 +553,8 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Modes
             raise NoRow("a frame that was not called")
         if type(frame.result) is NewObject:
             frame.result.object = view.slot(0)
+        if self.transform is not None and not self.transform.has_begun:
+            self.begin_transform(view, frame.variables)
         for index, value in frame.variables.items():
             if isinstance(value, Value) and not isinstance(value, Fresh) and view.slot(index) is not value.object:
                 # Each look at a method makes an object.
@@ -579,6 +595,8 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Modes
         checkpoint, self.checkpoint = self.checkpoint, None
         if checkpoint is None:
             return None
+        if self.transform is not None:
+            self.values.update(self.transform.known)
         end, num_steps, num_calls, variables, stack, num_undo, num_stores, num_saved, mode = checkpoint
         if num_calls == 0 or end == self.start:
             return None
@@ -836,7 +854,7 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Modes
         if (
             value is not NULL
             and not is_object(value)
-            and not isinstance(value, (Generator, NewFunction, NewSet, Raised, Token))
+            and not isinstance(value, (Generator, NewFunction, NewSet, Raised, Token, Transformed))
         ):
             raise NoRow("an iterator in a variable")
         self.frees_variable(frame, argument)
@@ -922,6 +940,7 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Modes
         )
 
     def STORE_DEREF(self, view, frame, argument):
+        self.not_in_transform("a variable that functions share")
         if not is_object(frame.stack[-1]) and not isinstance(frame.stack[-1], NewFunction):
             raise NoRow("an iterator in a variable")
         if argument not in frame.cells and frame.function is None and view.owns_cell(argument):
@@ -1182,12 +1201,14 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Modes
         if isinstance(right, Value) and right.fixed and right.object is None and is_known:
             frame.stack.append(self.constant(self.is_none(left) != bool(argument)))
             return
+        self.not_in_transform("a question for identity")
         if isinstance(left, Value) and (left is right or left.register == right.register is not None):
             frame.stack.append(self.constant(not argument))  # one value under two names
             return
         self.compare_objects(frame, left, right, argument)
 
     def compare_objects(self, frame, left, right, is_not):
+        self.not_in_transform("a question for identity")
         registers = self.register(left), self.register(right)
         if any(self.is_other_object(a, b) for a, b in (registers, registers[::-1])):
             frame.stack.append(self.constant(bool(is_not)))

@@ -15,6 +15,7 @@ from . import _C, _frames
 from ._recording_environment import reads_environment
 from ._recording_functional import ITERATED
 from ._recording_gradients import GRAD, REQUIRES_GRAD
+from ._recording_transforms import OF_TAPES, TRANSFORM, Transformed
 from ._recording_values import (
     CONTAINERS,
     CONTEXTS,
@@ -176,6 +177,9 @@ class Calls:
         if isinstance(callee, NewFunction):
             self.call_function(callee, arguments, names)
             return
+        if isinstance(callee, Transformed):
+            self.call_transformed(callee, arguments, names)
+            return
         if not isinstance(callee, Value) or isinstance(callee, Fresh):
             raise NoRow("a call of no object")
         if len(arguments) == 1 and any(callee.object is function for function in (min, max)):
@@ -258,6 +262,8 @@ class Calls:
             self.call_getenv(callee, arguments, names)
         elif type(callee.object) is types.FunctionType and callee.object in ITERATED:
             self.call_members(callee, arguments, names)
+        elif callee.object is TRANSFORM:
+            self.call_transform(callee, arguments, names)
         elif type(callee.object) is types.FunctionType and name_of_transform(callee.object):
             raise NoRow(f"a call of {name_of_transform(callee.object)}")
         elif callee.object is GRAD:
@@ -290,6 +296,8 @@ class Calls:
     def call_functional(self, callee, arguments, names):
         if len(arguments) > 32:
             raise NoRow("a call with many arguments")
+        if getattr(callee.object, "__name__", "") in OF_TAPES:
+            self.not_in_transform(f"a call of {callee.object.__name__}")
         self.identical(callee)
         if type(callee.object) is types.FunctionType:
             code = code_of(callee.object)
@@ -336,6 +344,7 @@ class Calls:
 
     def save(self, effect, saved, name):
         """Saves what the next call changes besides its result."""
+        self.not_in_transform(f"a call of {name}")
         if self.options.backend is not None:
             raise NoRow(f"a call of {name} that is not pure")
         if effect == "random":

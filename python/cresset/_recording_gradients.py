@@ -18,7 +18,16 @@ GRAD, GRAD_CODE = torch.autograd.grad, torch.autograd.grad.__code__
 REQUIRES_GRAD = torch.Tensor.requires_grad_
 _ARGUMENTS = ("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs", "allow_unused")
 _FLAGS = ("retain_graph", "create_graph", "allow_unused")
-_OPERATORS = (*BINARY, *COMPARE, *UNARY, operator.getitem, operator.setitem, getattr, GRAD, REQUIRES_GRAD)
+
+
+def begin_tape(tensor):
+    """A tensor of the same value, from which on a tape is recorded, and which is part of the tape that the tensor is on."""
+    if tensor.requires_grad and torch.is_grad_enabled():
+        return tensor.view_as(tensor)
+    return tensor.detach().requires_grad_()
+
+
+_OPERATORS = (*BINARY, *COMPARE, *UNARY, operator.getitem, operator.setitem, getattr, GRAD, REQUIRES_GRAD, begin_tape)
 
 
 def are_plain_leaves(*tensors):
@@ -39,6 +48,7 @@ class Gradients:
             raise NoRow(f"{name} with other arguments")
         self.identical(callee)
         self.has_code(GRAD, GRAD_CODE)
+        self.check_untransformed()
         inputs = []
         for key, value in given.items():
             is_plain = type(value) is Value
@@ -84,6 +94,12 @@ class Gradients:
         self.see(result, True)
         self.check("CheckIs", result, object=True)
 
+    def check_untransformed(self):
+        """Checks that no transform of torch.func runs, within which a tape is another thing."""
+        if ("untransformed",) not in self.checked:
+            self.checked["untransformed",] = True
+            self.check("CheckZero", object=_C._is_transformed)
+
     def calls_added(self):
         """Whether the plan calls functions of which only their authors say what they do."""
         calls = (self.values[a].object for kind, _, a, *_ in self.steps if kind == "Call")
@@ -112,10 +128,16 @@ class Gradients:
         """`requires_grad_` of a tensor that a call of the plan has made: it becomes a leaf of the plan's own."""
         value = arguments[0] if arguments else None
         flag = argument_of(arguments, names, "requires_grad", 1)
-        may_be = self.options.backend is None and self.is_tensor(value) and value.register in self.new
+        may_be = (
+            self.options.backend is None
+            and not _C._is_transformed()
+            and self.is_tensor(value)
+            and value.register in self.new
+        )
         if not may_be or len(arguments) != 1 + (flag is not None):
             raise NoRow("a tensor's requires_grad_")
         self.identical(callee)
+        self.check_untransformed()
         inputs = [value.register] if flag is None else [value.register, self.register(flag)]
         if flag is not None:
             self.flag_of(flag)

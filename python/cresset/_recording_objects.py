@@ -9,6 +9,7 @@ import torch
 
 from . import _frames
 from ._recording_gradients import REQUIRES_GRAD
+from ._recording_transforms import OF_TAPES
 from ._recording_values import (
     AS_THEY_ARE,
     CELL,
@@ -238,6 +239,8 @@ class Objects:
     def tensor_attribute(self, frame, owner, name, as_method):
         found = self.class_attribute(owner, name)
         self.lacks(owner, name)
+        if name in OF_TAPES:
+            self.not_in_transform(f"a tensor's {name}")
         if is_functional(found) or is_in_place(found) or found is REQUIRES_GRAD:
             method = Value(self.emit("ClassItem", self.register(owner), object=name), found, fixed=True)
             if as_method:

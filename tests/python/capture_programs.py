@@ -221,6 +221,18 @@ def pulled(a, b, keeps=False):
     (second,) = torch.autograd.grad([y], [a], torch.ones_like(y), create_graph=keeps)
     return first * 2 + second
 
+def derived_of(a, b, k, kind):
+    a, h = a * 1, (b * 2).tanh() if isinstance(b, torch.Tensor) else b
+    def of(v, u=1):
+        if kind == 1:
+            v = helper(v, k) * u
+        if kind == 2:
+            v = v.detach() * v
+        if kind == 3 and v.requires_grad:
+            v = v * 2
+        return (v.sin() * h + v).sum()
+    return torch.func.grad(of)(a, k) * 2 + torch.func.grad(lambda v: (v * a).tanh().sum())(a)
+
 def called(layer, a, given):
     return torch.func.functional_call(layer, given, a, {"shift": 2}) * 2 + layer.linear.bias
 
@@ -336,6 +348,7 @@ class Generator:
                 lambda: (
                     f"pulled({r.choice(self.tensors)}, {r.choice(['1', 'n', inner()])}, {r.choice(['True', 'False'])})"
                 ),
+                lambda: f"derived_of({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()}, {r.choice('0123')})",
                 lambda: f"called(layer, {inner()}, {self.replacements()})",
                 lambda: f"{inner()} + sum(p.sum() for p in layer.{r.choice(['parameters', 'buffers'])}())",
                 lambda: f"torch.{r.choice(['zeros(3)', 'ones(1, 3)', 'arange(3)', 'full((3,), 1.5)'])} + {inner()}",
