@@ -15,7 +15,7 @@ from . import _C, _frames
 from ._recording_environment import reads_environment
 from ._recording_functional import ITERATED
 from ._recording_gradients import GRAD, REQUIRES_GRAD
-from ._recording_transforms import OF_TAPES, TRANSFORM, Transformed
+from ._recording_transforms import OF_TAPES, TRANSFORMS, Transformed
 from ._recording_values import (
     CONTAINERS,
     CONTEXTS,
@@ -262,7 +262,7 @@ class Calls:
             self.call_getenv(callee, arguments, names)
         elif type(callee.object) is types.FunctionType and callee.object in ITERATED:
             self.call_members(callee, arguments, names)
-        elif callee.object is TRANSFORM:
+        elif type(callee.object) is types.FunctionType and callee.object in TRANSFORMS:
             self.call_transform(callee, arguments, names)
         elif type(callee.object) is types.FunctionType and name_of_transform(callee.object):
             raise NoRow(f"a call of {name_of_transform(callee.object)}")

@@ -1,4 +1,4 @@
-"""Rows of frame capture for torch.func.grad. Part of `_recording.py`.
+"""Rows of frame capture for torch.func.grad and grad_and_value. Part of `_recording.py`.
 
 `torch.func.grad(f)(x)` runs f for tensors that torch.func wraps, so that it records a tape of its own; a plan does the same with a
 tape of PyTorch's that begins at tensors that it makes (`begin_tape`), and a torch.autograd.grad along it. What a function could
@@ -13,31 +13,35 @@ from ._recording_gradients import GRAD, begin_tape
 from ._recording_values import PLAIN, Fresh, Keywords, NamedTuple, NewFunction, NoRow, Transient, Value
 from ._rows import argument_of
 
-TRANSFORM, NAME = torch.func.grad, "a call of torch.func.grad"
-TRANSFORM_CODE = TRANSFORM.__code__
+NAME = "a call of torch.func.grad"
+# Whether what they return returns the function's value, too; and their code.
+TRANSFORMS = {
+    torch.func.grad: (False, torch.func.grad.__code__),
+    torch.func.grad_and_value: (True, torch.func.grad_and_value.__code__),
+}
 #: What tensors are asked for that is another thing within a transform.
 OF_TAPES = ("data", "detach", "is_leaf", "item", "requires_grad", "requires_grad_")
 
 
 class Transformed(Transient):
-    """What `torch.func.grad(function, argnums)` returns."""
+    """What `torch.func.grad(function, argnums)` returns, or grad_and_value."""
 
-    __slots__ = ("function", "place")
+    __slots__ = ("function", "place", "with_value")
 
-    def __init__(self, function, place):
-        self.function, self.place = function, place
+    def __init__(self, function, place, with_value):
+        self.function, self.place, self.with_value = function, place, with_value
 
 
 class Running:
     """A transform whose function runs. `known`: the Values that registers had before; `wrapped`: those of the function's
     arguments, whose objects torch.func makes."""
 
-    def __init__(self, recorder):
+    def __init__(self, recorder, with_value):
         self.known = dict(recorder.values)
         self.num_changes = len(recorder.stores), len(recorder.undo), len(recorder.context)
         self.depth = len(recorder.modes)
         self.wrapped, self.leaves, self.names = set(), [], None
-        self.has_begun = False
+        self.has_begun, self.with_value = False, with_value
 
 
 def which_require_grad(*tensors):
@@ -71,9 +75,10 @@ class Transforms:
                 raise NoRow(f"{NAME} with several argnums")
             self.pin(place)
         self.identical(callee)
-        self.has_code(TRANSFORM, TRANSFORM_CODE)
+        with_value, code = TRANSFORMS[callee.object]
+        self.has_code(callee.object, code)
         self.check_untransformed()
-        self.pending = Transformed(function, 0 if place is None else place.object)
+        self.pending = Transformed(function, 0 if place is None else place.object, with_value)
 
     def call_transformed(self, transformed, arguments, names):
         count = len(arguments) - len(names)
@@ -82,7 +87,7 @@ class Transforms:
         if any(mode[0] != "grad" for mode in self.modes):
             raise NoRow(f"{NAME} in a mode")
         self.flag_of(self.state_of(torch.is_grad_enabled))
-        running = Running(self)
+        running = Running(self, transformed.with_value)
         given = [self.wrapped(value, running, i == transformed.place) for i, value in enumerate(arguments)]
         self.modes.append(("grad", True))
         self.call_function(transformed.function, given, names)
@@ -102,6 +107,8 @@ class Transforms:
                 for key, item in self.keywords_of(value, most=2048).items()
             }
             if is_variable:
+                if not items or not all(map(self.is_tensor, items.values())):
+                    raise NoRow(f"{NAME} of a dict of other than tensors")
                 running.names = tuple(items)
             return Keywords(items)
         if type(value) is Fresh and not is_variable:
@@ -165,29 +172,32 @@ class Transforms:
         del self.modes[running.depth :]
         gradients = [self.values[register].object for register in running.leaves]
         self.see(found, tuple(gradients))
-        parts = []
-        for place, gradient in enumerate(gradients):
-            register = self.emit("Item", found, place)
-            self.values[register] = Value(register, gradient, typed=True)
-            parts.append(self.values[register])
+        registers = [self.emit("Item", found, place) for place in range(len(gradients))]
+        parts = [Value(register, gradient, typed=True) for register, gradient in zip(registers, gradients, strict=True)]
+        if running.with_value:
+            parts.append(Value(output, self.values[output].object, typed=True))
+        self.values.update((part.register, part) for part in parts)
 
         def see(result):
-            """The gradients that torch.func returns are on a tape if they depend on what is on one."""
-            results = [result] if running.names is None else [result[name] for name in running.names]
-            if any(type(each) is not torch.Tensor for each in results):
+            """The results of torch.func are on a tape if they depend on what is on one."""
+            gradient, *value = result if running.with_value else (result,)
+            results = [gradient] if running.names is None else [gradient[name] for name in running.names]
+            if any(type(each) is not torch.Tensor for each in (*results, *value)):
                 raise NoRow(f"{NAME} of another class")
-            is_on_tape = any(each.requires_grad for each in results)
+            is_on_tape = any(each.requires_grad for each in (*results, *value))
             self.steps[at] = (*self.steps[at][:4], is_on_tape, ())
             self.see(needs_tape, is_on_tape)
-            for part, each in zip(parts, results, strict=True):
-                if is_on_tape and not each.requires_grad:
+            for part, each in zip(parts, [*results, *value], strict=True):
+                if not each.requires_grad and (is_on_tape or part.register == output):
                     function = self.register(self.constant(torch.Tensor.detach))
                     part.register = self.compute("Call", function, inputs=[part.register])
                     self.values[part.register] = part
                 part.object = each
 
         self.transformed = see
-        return parts[0] if running.names is None else Keywords(dict(zip(running.names, parts, strict=True)))
+        count = len(running.leaves)
+        made = parts[0] if running.names is None else Keywords(dict(zip(running.names, parts[:count], strict=True)))
+        return Fresh(tuple, [made, parts[count]]) if running.with_value else made
 
     def check_requires_grad(self):
         """Checks which tensors from outside require gradients: with the calls of the plan, that decides which results do."""

@@ -4,7 +4,7 @@ Python that it is."""
 import pytest
 import torch
 import torch.nn.functional as F
-from torch.func import functional_call, grad
+from torch.func import functional_call, grad, grad_and_value
 
 import cresset
 
@@ -57,6 +57,24 @@ def with_modules_own_parameters(w, x):
     return grad(lambda v: NET(v @ w).pow(2).sum())(x * 2) + 1
 
 
+def with_value(w, x):
+    gradient, value = grad_and_value(loss)(w, x * 2)
+    return gradient * value, value + 1
+
+
+def of_a_line(w, x):
+    gradient, value = grad_and_value(lambda v: (v * 2 + x.sum() * 3).sum())(w)
+    return gradient + 1, value * 2
+
+
+def value_of_a_module(w, x):
+    def of(parameters, x):
+        return functional_call(NET, parameters, x).pow(2).mean()
+
+    gradients, value = grad_and_value(of)({name: p.detach() * 2 for name, p in NET.named_parameters()}, x @ w)
+    return [value, *gradients.values()]
+
+
 def without_gradients_around(w, x):
     with torch.no_grad():
         y = grad(loss)(w, x) * 2
@@ -65,7 +83,7 @@ def without_gradients_around(w, x):
 
 IN_GRAPHS = [
     plain, with_keywords, second_argument, of_a_closure, through_other_uses, of_a_module, of_parameters_that_are_there,
-    with_modules_own_parameters, without_gradients_around,
+    with_modules_own_parameters, without_gradients_around, with_value, of_a_line, value_of_a_module,
 ]  # fmt: skip
 log = []
 
