@@ -85,7 +85,7 @@ class Gradients:
         outside = [
             register for register, value in self.values.items() if self.is_tensor(value) and register not in made
         ]
-        if any(steps[register][0] == "Call" for register in outside) or self.calls_added():
+        if any(steps.get(register, ("Call",))[0] == "Call" for register in outside) or self.calls_added():
             raise NoRow(f"{name} along what other functions compute")
         if not are_plain_leaves(*[self.values[register].object for register in outside]):
             raise NoRow(f"{name} along what was computed before, or with hooks")
