@@ -65,6 +65,8 @@ class Options:
     def __call__(self, code, position, view):
         if any(code is known for known in MODULE_CODES.values()):
             return None  # all modules share it: what they call has plans
+        if self.failures and threading.get_ident() in self.failures:
+            return None  # the call raises: what handles that, or ends a `with`, runs as it is
         _know(code)
         return Recorder(code, position, view, self)
 

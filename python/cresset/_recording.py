@@ -940,7 +940,8 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Trans
         )
 
     def STORE_DEREF(self, view, frame, argument):
-        self.not_in_transform("a variable that functions share")
+        if argument not in frame.cells:
+            self.not_in_transform("a variable that functions share")
         if not is_object(frame.stack[-1]) and not isinstance(frame.stack[-1], NewFunction):
             raise NoRow("an iterator in a variable")
         if argument not in frame.cells and frame.function is None and view.owns_cell(argument):

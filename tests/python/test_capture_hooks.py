@@ -552,6 +552,29 @@ def test_what_to_write_instead(text, options, line, says):
     assert says in str(error.value), str(error.value)
 
 
+def test_with_statements_that_a_refusal_leaves_end():
+    ended = []
+
+    class Manager:
+        def __enter__(self):
+            pass
+
+        def __exit__(self, *error):
+            ended.append(str(self))
+
+    manager = Manager()
+
+    def f(x):
+        with manager, torch.autocast("cpu", torch.bfloat16):
+            return (x @ x.T).tolist()
+
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="can't be in one graph with the rest: a tensor's tolist"):
+            cresset.compile(f, fullgraph=True)(X)
+        assert not torch.is_autocast_enabled("cpu")
+    assert len(ended) == 2
+
+
 def test_calls_that_lead_to_what_is_in_no_graph():
     with pytest.raises(RuntimeError, match="can't be in one graph") as error:
         cresset.compile(draws, fullgraph=True)(X)

@@ -62,6 +62,15 @@ def with_value(w, x):
     return gradient * value, value + 1
 
 
+def of_several_arguments(w, x):
+    def of(p, batch, *rest, scale):
+        xs, k = batch
+        return sum((xs @ q).tanh().sum() for q in p.values()) * k * scale + rest[0].sum()
+
+    gradients = grad(of)({"a": w, "b": w * 2}, (x, 3), x * 2, scale=x.sum())
+    return [each * 2 for each in gradients.values()]
+
+
 def of_a_line(w, x):
     gradient, value = grad_and_value(lambda v: (v * 2 + x.sum() * 3).sum())(w)
     return gradient + 1, value * 2
@@ -83,7 +92,7 @@ def without_gradients_around(w, x):
 
 IN_GRAPHS = [
     plain, with_keywords, second_argument, of_a_closure, through_other_uses, of_a_module, of_parameters_that_are_there,
-    with_modules_own_parameters, without_gradients_around, with_value, of_a_line, value_of_a_module,
+    with_modules_own_parameters, without_gradients_around, with_value, of_several_arguments, of_a_line, value_of_a_module,
 ]  # fmt: skip
 log = []
 
