@@ -246,3 +246,21 @@ def test_a_backend_gets_no_gradients():
         cresset.compile(f, backend=lambda gm, _: gm.forward, fullgraph=True)(
             torch.randn(4, 4, requires_grad=True), torch.randn(3, 4)
         )
+
+
+def test_backward_passes_have_eager_bits_whatever_the_option_says():
+    net = torch.nn.Linear(3, 3)
+
+    def f(y):
+        return (y.tanh() * y + 1).sin().sigmoid()
+
+    before, cresset.options.numerics = cresset.options.numerics, "default"
+    try:
+        compiled = cresset.compile(f)
+        for i in range(200):
+            torch.manual_seed(i)
+            y = net(torch.randn(3, 3) * 3) + 1
+            ours, expected = (torch.autograd.grad(g(y).sum(), y)[0] for g in (compiled, f))
+            assert torch.equal(ours, expected), i
+    finally:
+        cresset.options.numerics = before
