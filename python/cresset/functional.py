@@ -176,7 +176,9 @@ def _run_functionalized(function, args, kwargs, copies_views):
             raise UserError(level.refusal) from error
         raise
     level.close()
-    result = level.leave(result) if isinstance(result, torch.Tensor) else tree_map_only(torch.Tensor, level.leave, result)
+    result = (
+        level.leave(result) if isinstance(result, torch.Tensor) else tree_map_only(torch.Tensor, level.leave, result)
+    )
     level.settle()
     return result
 

@@ -17,8 +17,8 @@ import cresset
 LAYOUTS = ("same", "strided", "empty", "dtype")
 #: The result is whatever was in memory.
 UNINITIALIZED = {"empty", "empty_permuted", "empty_strided"}
-#: Eager PyTorch takes tensors that are not contiguous for such as are, and writes to other elements.
-WRITES_ELSEWHERE = {"narrow_copy", "nn.functional.avg_pool3d", "nn.functional.gelu"}
+#: Eager PyTorch takes tensors that are not contiguous for such as are and writes to other elements, or changes their strides.
+WRITES_ELSEWHERE = {"narrow_copy", "nn.functional.avg_pool3d", "nn.functional.gelu", "nn.functional.linear"}
 #: Refused: results that are sparse; running statistics beside `out=` of other sizes.
 REFUSED = {"_native_batch_norm_legit": ("empty",), "sparse.sampled_addmm": LAYOUTS}
 OUT = [op for op in op_db if op.supports_out]
@@ -44,12 +44,19 @@ def outcome(function):
         return None, error, torch.rand(())
 
 
-def same(a, b, is_exact):
+def close(a, b):
+    wide = torch.complex128 if a.is_complex() else torch.float64
+    return torch.allclose(a.to(wide), b.to(wide), rtol=1e-3, atol=1e-3, equal_nan=True)
+
+
+def same(a, b, is_exact, keeps_views):
+    if (a.dtype, a.shape) != (b.dtype, b.shape):
+        return False
     if a.numel() == 0:  # kernels of LAPACK change the strides of what has no elements
-        return (a.dtype, a.shape) == (b.dtype, b.shape)
+        return True
     if is_exact:
         return bits(a) == bits(b)
-    return a.stride() == b.stride() and torch.allclose(a, b, rtol=1e-4, atol=1e-4, equal_nan=True)
+    return (a.stride() == b.stride() or not keeps_views) and close(a, b)
 
 
 def differing(op, remove):
@@ -70,7 +77,9 @@ def differing(op, remove):
             def call():
                 targets = [prepared(tensor, layout) for tensor in results]
                 out = targets[0] if isinstance(result, torch.Tensor) else type(targets)(targets)
-                returned = op.op(*arguments, **sample.kwargs, out=out if isinstance(result, (torch.Tensor, list)) else tuple(out))
+                returned = op.op(
+                    *arguments, **sample.kwargs, out=out if isinstance(result, (torch.Tensor, list)) else tuple(out)
+                )
                 return [*flat(returned), *targets]
 
             expected, error, drawn = outcome(call)
@@ -79,9 +88,13 @@ def differing(op, remove):
                 yield number, layout, error or refusal
             elif error is None and op.name not in UNINITIALIZED:
                 # Kernels take other ways for tensors of other strides: for vectors, in another order.
-                is_exact = all(prepared(tensor, layout).stride() == tensor.stride() or layout == "empty" for tensor in results)
-                if not all(map(same, expected, found, itertools.repeat(is_exact))) or drawn != drawn_by_ours:
-                    yield number, layout, expected, found
+                is_exact = all(
+                    prepared(tensor, layout).stride() == tensor.stride() or layout == "empty" for tensor in results
+                )
+                keeps_views = remove == "mutations"
+                told = [same(a, b, is_exact, keeps_views) for a, b in zip(expected, found, strict=True)]
+                if not all(told) or drawn != drawn_by_ours:
+                    yield number, layout, told
 
 
 @pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
@@ -109,12 +122,12 @@ def test_results_that_are_conjugates():
 
 def test_random_numbers_are_drawn_once():
     """Also where the result does not fit what it is written to."""
-    mean = torch.zeros(3, 4)
+    probabilities = torch.full((3, 4), 0.5)
     for target in (torch.zeros(3, 4), torch.zeros(0), torch.zeros(3, 4, dtype=torch.float64)):
 
         def f():
             out = target.clone()
-            torch.normal(mean, 1.0, out=out)
+            torch.bernoulli(probabilities, out=out)
             return out, torch.rand(2)
 
         torch.manual_seed(3)

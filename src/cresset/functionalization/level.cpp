@@ -441,14 +441,15 @@ void Level::runReading(
   letPass(op, keys, stack);
 }
 
-/// Lets a composite operator pass, and clients outside of the level know of what is emitted meanwhile. One with `out=` is
-/// called whole if it can be: its kernel may resize what it writes, or write to a view that its schema denies.
+/// Lets a composite operator pass, and clients outside of the level know of what is emitted meanwhile. One with `out=`
+/// is called whole if it can be: its kernel may resize what it writes, or write to a view that its schema denies.
 void Level::letDecompose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
   const std::span<const IValue> given = std::span<const IValue>(stack).last(op.schema().arguments().size());
   const FunctionalForm* writes = op.schema().is_mutable() ? writesOfCall(op, given) : nullptr;
   const bool casts = !c10::impl::tls_local_dispatch_key_set().excluded_.has_all(
       c10::DispatchKeySet({c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA}));
-  if (writes && writes->is_out && writes->op && !refusalOfOutOverload(*writes->op) && !casts && canBeCalledWhole(keys, given))
+  if (writes && writes->is_out && writes->op && !refusalOfOutOverload(*writes->op) && !casts &&
+      canBeCalledWhole(keys, given))
     return letPass(op, keys - c10::autograd_dispatch_keyset_with_ADInplaceOrView, stack);
   const detail::ClientFrame* own = detail::activeClients();
   if (!own || own->client != this || !own->outer) return letPass(op, keys, stack);
@@ -457,12 +458,23 @@ void Level::letDecompose(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   runDecomposed(op, arguments, [&] { letPass(op, keys, stack); });
 }
 
+/// The client that sees what this one hands on; null if there is none.
+OperatorClient* Level::outer() const {
+  const detail::ClientFrame* own = detail::activeClients();
+  while (own && own->client != this) own = own->outer;
+  return own && own->outer ? own->outer->client : nullptr;
+}
+
+void Level::runWithSizesOf(const at::Tensor& tensor, const std::function<void()>& run) {
+  if (OperatorClient* client = outer()) return client->runWithSizesOf(knownOutside(tensor), run);
+  run();
+}
+
 void Level::runDecomposed(
     const c10::OperatorHandle& op, const std::vector<IValue>& arguments, const std::function<void()>& run) {
   // What an inner level knows are wrappers of this one, as what this one's program knows.
-  const detail::ClientFrame* own = detail::activeClients();
-  while (own && own->client != this) own = own->outer;
-  if (!own || !own->outer) return run();
+  OperatorClient* client = outer();
+  if (!client) return run();
   std::vector<IValue> values = arguments;
   for (IValue& value : values) {
     eachTensor(value, [&](at::Tensor& tensor) {
@@ -472,7 +484,7 @@ void Level::runDecomposed(
       return true;
     });
   }
-  own->outer->client->runDecomposed(op, values, run);
+  client->runDecomposed(op, values, run);
 }
 
 void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {

@@ -283,6 +283,44 @@ class CallWithWrappers {
                     "once for each"));
   }
 
+  /// Numbers among the arguments of a view that was just made, as the clients outside have them: the view may be made
+  /// again, and reversed.
+  static void keepNumbers(const c10::FunctionSchema& schema, std::vector<IValue>& arguments, const at::Tensor& view) {
+    const detail::ClientFrame* clients = detail::activeClients();
+    if (!clients) return;
+    for (size_t i = 1; i < arguments.size(); ++i) {
+      if (!arguments[i].isInt()) continue;
+      const int64_t number = arguments[i].toInt();
+      const c10::SymInt known = clients->client->argumentOf(view, schema.arguments()[i].name(), number);
+      if (known.is_symbolic()) arguments[i] = known;
+    }
+  }
+
+  /// Whether the targets have the dtypes and sizes of the results, as far as can be known without drawing.
+  bool fitsUndrawn(const FunctionalForm& writes, std::vector<IValue> stack) const {
+    try {
+      const StandInScope scope;
+      for (IValue& value : stack) {
+        eachTensor(value, [](at::Tensor& tensor) {
+          tensor = standIn(tensor);
+          return true;
+        });
+      }
+      writes.op->handle()->callBoxed(&stack);
+    } catch (const c10::Error&) {
+      return true;  // no kernel for tensors without memory, or an error that the call itself raises
+    }
+    bool fits = true;
+    const size_t num_fresh = stack.size() - writes.written.size();
+    for (size_t i = 0; i < writes.written.size(); ++i) {
+      const std::vector<at::Tensor> targets = tensorsOf(writes.written[i]), results = tensorsIn(stack[num_fresh + i]);
+      fits &= std::ranges::equal(targets, results, [](const at::Tensor& target, const at::Tensor& result) {
+        return target.scalar_type() == result.scalar_type() && target.sym_sizes() == result.sym_sizes();
+      });
+    }
+    return fits;
+  }
+
   std::vector<IValue> wrapResults(std::vector<IValue> results, const std::vector<IValue>& values) const {
     const Emission emission(*level_);
     for (IValue& result : results) eachTensor(result, [&](at::Tensor& tensor) { return wrapResult(tensor, values); });
@@ -407,19 +445,6 @@ class Call : CallWithWrappers {
     for (const c10::Argument& result : schema_.returns())
       if (result.alias_info()) return !arguments_.empty() && arguments_[0].isTensor() && own(arguments_[0].toTensor());
     return false;
-  }
-
-  /// Numbers among the arguments of a view that was just made, as the clients outside have them: the view may be made
-  /// again, and reversed.
-  static void keepNumbers(const c10::FunctionSchema& schema, std::vector<IValue>& arguments, const at::Tensor& view) {
-    const detail::ClientFrame* clients = detail::activeClients();
-    if (!clients) return;
-    for (size_t i = 1; i < arguments.size(); ++i) {
-      if (!arguments[i].isInt()) continue;
-      const int64_t number = arguments[i].toInt();
-      const c10::SymInt known = clients->client->argumentOf(view, schema.arguments()[i].name(), number);
-      if (known.is_symbolic()) arguments[i] = known;
-    }
   }
 
   /// The part that the view of the first argument is, a tensor with its sizes and strides, and its storage offset.
@@ -637,31 +662,6 @@ class Call : CallWithWrappers {
     stack.resize(num_fresh);
     fresh = wrapResults(std::move(stack), given);
     return true;
-  }
-
-  /// Whether the targets have the dtypes and sizes of the results, as far as can be known without drawing.
-  bool fitsUndrawn(const FunctionalForm& writes, std::vector<IValue> stack) const {
-    try {
-      const StandInScope scope;
-      for (IValue& value : stack) {
-        eachTensor(value, [](at::Tensor& tensor) {
-          tensor = standIn(tensor);
-          return true;
-        });
-      }
-      writes.op->handle()->callBoxed(&stack);
-    } catch (const c10::Error&) {
-      return true;  // no kernel for tensors without memory, or an error that the call itself raises
-    }
-    bool fits = true;
-    const size_t num_fresh = stack.size() - writes.written.size();
-    for (size_t i = 0; i < writes.written.size(); ++i) {
-      const std::vector<at::Tensor> targets = tensorsOf(writes.written[i]), results = tensorsIn(stack[num_fresh + i]);
-      fits &= std::ranges::equal(targets, results, [](const at::Tensor& target, const at::Tensor& result) {
-        return target.scalar_type() == result.scalar_type() && target.sym_sizes() == result.sym_sizes();
-      });
-    }
-    return fits;
   }
 
   [[noreturn]] void throwWrongResult() const {

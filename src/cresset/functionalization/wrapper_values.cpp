@@ -315,7 +315,10 @@ std::vector<at::Tensor> viewsOf(
   if (parent.is_meta()) {  // a stand-in; its kernels take plain numbers
     for (c10::IValue& value : stack) {
       if (value.isSymInt()) value = value.toInt();
-      if (value.isSymIntList()) value = value.toIntVector();
+      if (!value.isSymIntList()) continue;
+      c10::List<int64_t> numbers;
+      for (const c10::SymInt& number : value.toSymIntVector()) numbers.push_back(number.guard_int(__FILE__, __LINE__));
+      value = numbers;
     }
   }
   callView(op, stack, copies);

@@ -39,8 +39,8 @@ class OperatorClient {
   virtual void call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack) = 0;
   /// A size of a tensor of its, of a number that records what is computed of it, if the client has such numbers.
   virtual c10::SymInt sizeOf(const at::Tensor& tensor, int64_t dim) { return tensor.sym_size(dim); }
-  /// A number that was the argument of this name to the operator that made the tensor: of a number that records where it
-  /// comes from, if the client has such numbers.
+  /// A number that was the argument of this name to the operator that made the tensor: of a number that records where
+  /// it comes from, if the client has such numbers.
   virtual c10::SymInt argumentOf(const at::Tensor&, const std::string& name, int64_t number) {
     (void)name;
     return number;
