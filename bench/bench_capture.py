@@ -86,6 +86,37 @@ def programs():
             return layer(x)
 
     yield "transformer layer, training, in autocast", under_autocast, (torch.randn(2, 5, 32),)
+    yield from derivatives()
+
+
+def derivatives():
+    """Functions that differentiate."""
+    net = nn.Sequential(nn.Linear(16, 32), nn.SiLU(), nn.Linear(32, 32), nn.SiLU(), nn.Linear(32, 1))
+    parameters = {name: p.detach() for name, p in net.named_parameters()}
+
+    def energy(x):
+        x = x.detach().requires_grad_(True)
+        found = net(x).sum()
+        return found, -torch.autograd.grad(found, x)[0]
+
+    def loss_on_forces(x):
+        x = x.detach().requires_grad_(True)
+        found = net(x).sum()
+        forces = torch.autograd.grad(found, x, create_graph=True)[0]
+        (found + (forces * forces).sum()).backward()
+
+    def call(x):
+        return torch.func.functional_call(net, parameters, x)
+
+    def step(x):
+        gradients = torch.func.grad(lambda p: torch.func.functional_call(net, p, x).pow(2).mean())(parameters)
+        return {name: p - 0.1 * gradients[name] for name, p in parameters.items()}
+
+    x = torch.randn(32, 16)
+    yield "an energy and its forces, training", energy, (x,)
+    yield "a loss on forces, training", loss_on_forces, (x,)
+    yield "functional_call", call, (x,)
+    yield "torch.func.grad of a functional_call", step, (x,)
 
 
 def networks(part):
@@ -114,11 +145,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--no-peer", action="store_true", help="leave out torch.compile")
+    parser.add_argument("--derivatives", action="store_true", help="only functions that differentiate")
     parser.add_argument("--networks", nargs="?", const="", metavar="PART", help="networks instead of small programs")
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    for name, function, arguments in programs() if options.networks is None else networks(options.networks):
+    chosen = programs() if options.networks is None else networks(options.networks)
+    for name, function, arguments in derivatives() if options.derivatives else chosen:
         engines = {"eager": function, "cresset": cresset.compile(function)}
         if not options.no_peer:
             engines["torch.compile"] = torch.compile(function, backend="eager")

@@ -69,6 +69,8 @@ class Options:
     def __call__(self, code, position, view):
         if any(code is known for known in MODULE_CODES.values()):
             return None  # all modules share it: what they call has plans
+        if self.failures and threading.get_ident() in self.failures:
+            return None  # the call raises: what handles that, or ends a `with`, runs as it is
         _know(code)
         return Recorder(code, position, view, self)
 
@@ -163,6 +165,13 @@ _ADVICE = {
     "an object with a finalizer": "Keep a reference to it outside of the function, or leave out fullgraph.",
     "the plan is long enough": "Split the function into several compiled ones, or leave out fullgraph.",
     "the truth of a": "Compute both branches and choose by torch.where, or leave out fullgraph.",
+    "a call of torch.func.vmap": "Write the batched operators out, or call vmap on the captured function, or leave out fullgraph.",
+    "a call of torch.func": "Use torch.autograd.grad(..., create_graph=True) in the function, or call the transform on the captured function, "
+    "or leave out fullgraph.",
+    "a call of torch.autograd.grad": "Give it what the function computes from leaves without hooks, or call it outside of the function, or "
+    "leave out the backend or fullgraph.",
+    "a call of torch.utils.checkpoint": "Call the function itself, or capture the function that is checkpointed, or leave out fullgraph.",
+    "a functional_call": "Give functional_call a dict of plain tensors for parameters of a module without hooks, or leave out fullgraph.",
     "a call of print": "Print outside of the function, or leave out fullgraph.",
     "a call of graph_break": "Take the graph break out, or leave out fullgraph.",
     "an operator in place": "Write the operator and the assignment apart (y = y + x), or leave out fullgraph.",
@@ -319,8 +328,8 @@ def compile(f=None, *, backend=None, fullgraph=False, dynamic=None, cache_limit=
             as a graph, and what it returns computes them from the next call on that the plan fits: it takes the inputs of
             ``gm`` (tensors, and ints and floats that the program reads) and returns its outputs as a tuple or list. The
             graph writes to no tensor. Parameters and buffers of modules are attributes of ``gm``.
-        fullgraph: True: a call that isn't one graph, of the backend or compiled, raises a RuntimeError, which names the first
-            line that isn't in it, why, and what to write instead.
+        fullgraph: True: a call that isn't one graph of the backend, or one plan whose calls on tensors are in compiled graphs,
+            raises a RuntimeError, which names the first line that isn't in it, why, and what to write instead.
         dynamic: None or True: one plan serves all sizes, except where the function branches on them. False: each size has a
             plan of its own, in whose graph numbers are constants.
         cache_limit: how many plans there may be from any one instruction on. Calls that none of them fits run plainly; with

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 
 from . import _C, _frames, options, passes
+from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
 from ._rows import EMPTY, OWNERS, is_of_numbers
 from ._segments import COMPARE, NotAGraph, Ref, has_names, is_of_sizes, is_of_tensors, is_tensor, reads_of
 
@@ -47,6 +48,8 @@ def is_wanted(node, values):
     result = values.get(node.register)
     if node.function is torch.Tensor.add_ and node.effect:
         return False  # a graph that writes to what it was given knows less of it
+    if node.function is REQUIRES_GRAD:
+        return False
     if node.function is torch.randint_like:
         return False  # Python's asks no autograd, which has no derivative of it
     if node.function is torch.Tensor.item or any(node.function is one for one in EMPTY):
@@ -57,7 +60,7 @@ def is_wanted(node, values):
         return False
     inputs = list(dict.fromkeys(refs_of(node.arguments)))
     text = _text_of_graph([node], inputs, [] if result.object is None else [node.register], values)
-    return text is not None and _knows(text, node.is_random)
+    return text is not None and _knows(text, node.is_random, node.function is GRAD)
 
 
 def _kinds_of_results(node):
@@ -74,17 +77,18 @@ def _type_of(object):
 
 
 @functools.lru_cache(4096)
-def _knows(text, may_be_random):
+def _knows(text, may_be_random, differentiates):
     """Whether the table knows all operators of a graph, but for those that its constants rule out."""
     function = _compiled.__wrapped__(text, True)
     if function is None:
         return False
     graph = function.inlined_graph
-    if not _C._unknown_operators(graph, may_be_random):
+    known = {"aten::grad"} if differentiates else set()
+    if _C._unknown_operators(graph, may_be_random) <= known:
         return True
     passes.constant_propagation(graph)
     passes.peephole(graph)
-    return not _C._unknown_operators(graph, may_be_random)
+    return _C._unknown_operators(graph, may_be_random) <= known
 
 
 def pays(nodes, values):
@@ -107,6 +111,7 @@ def _text_of_graph(nodes, inputs, outputs, values):
             names[node.register] = names[node.written]  # the same tensor
     parameters = ", ".join(f"{names[r]}: {kind}" for r, kind in zip(inputs, types, strict=True))
     lines, grad_mode = [f"def graph({parameters}):"], None
+    gradients = {node.register for node in nodes if node.function is GRAD}
     try:
         for node in nodes:
             if node.grad_mode is not grad_mode and node.grad_mode is not None:
@@ -114,7 +119,11 @@ def _text_of_graph(nodes, inputs, outputs, values):
             grad_mode = node.grad_mode
             indent = "    " if grad_mode is None else "        "
             lines += [f"{indent}assert {names[register]}.dim() > 0" for register in _index_tensors(node, values)]
-            lines.append(indent + _statement(node, values, names))
+            text = _statement(node, values, names)
+            if node.function is operator.getitem and node.arguments[0].register in gradients:
+                target, _, element = text.partition(" = ")
+                text = f"{target} = torch.jit._unwrap_optional({element})"
+            lines.append(indent + text)
     except _NoText:
         return None
     lines.append(f"    return {', '.join(names[register] for register in outputs)}\n")
@@ -154,7 +163,7 @@ def _compiled(text, is_exact):
 class Phases:
     """The calls of a segment in an order in which as many as possible are in compiled graphs. A phase is of one kind: calls
     of the plan, or a graph that is called in one of `modes`; the kinds follow each other round and round, and each call is in
-    the first phase of its kind after what it takes. `whole`: one graph is to have all calls that compute tensors."""
+    the first phase of its kind after what it takes. `whole`: graphs are to have all calls that compute tensors."""
 
     def __init__(self, segment, whole=False):
         self.segment, self.whole = segment, whole
@@ -164,13 +173,19 @@ class Phases:
         modes_of = self.find_modes()
         self.modes = list(dict.fromkeys(modes_of.values()))
         self.kind_of_graph = {register: 1 + self.modes.index(modes) for register, modes in modes_of.items()}
-        # What is written to may be seen under many names, and casts are kept until their mode ends: then calls stay in the
-        # program's order.
+        # What is written to may be seen under many names, casts are kept until their mode ends, and a tape is freed by the
+        # last who goes along it: then calls stay in the program's order.
         self.in_order = sum(node.is_random for node in segment.nodes) > 1 or any(
-            node.written is not None or node.ends_casts or (node.effect and node not in self.apart)
+            node.written is not None
+            or node.ends_casts
+            or node.function is GRAD
+            or (node.effect and node not in self.apart)
             for node in segment.nodes
         )
         wanted = {node.register for node in segment.nodes if is_wanted(node, self.values)}
+        # A tensor that is to be a leaf is an object of its own, which a graph might not make.
+        self.leaves = {node.written for node in segment.nodes if node.function is REQUIRES_GRAD}
+        wanted -= self.leaves
         while True:
             self.assign(wanted)
             refused = self.refused(wanted)
@@ -255,41 +270,23 @@ class Phases:
                 found.update(node.register for node in nodes)
         return found
 
-    def require_one_graph(self):
-        """Raises NotAGraph for the first call that computes tensors and is not in the one graph. Before it come calls that
-        take no tensors, beside it those that count calls of modules, after it parts of what it returns."""
-        graph = None
+    def require_graphs(self):
+        """Raises NotAGraph for the first call that computes tensors and is in no graph. Beside graphs are calls that take no
+        tensors, those that count calls of modules, and parts of what graphs return."""
         for node in self.segment.nodes:
-            register = node.register
             is_part = node.step is not None and node.step[0] == "Item"
             if is_part or not self.computes(node) or (node.function is torch.Tensor.add_ and node.effect):
                 continue
-            if register not in self.wanted:
-                if node.arguments and any(self.is_of_tensors(each) for each in refs_of(node.arguments)):
-                    raise self.refusal(node)
-                continue
-            graph = node if graph is None else graph
-            if node.modes != graph.modes:
-                raise NotAGraph("a mode that is set in a part of the function", register)
-            if self.of[register] != self.of[graph.register]:
-                raise self.refusal(self.cause_of(node))
+            takes_tensors = node.arguments and any(self.is_of_tensors(each) for each in refs_of(node.arguments))
+            is_leaf = node.function in (REQUIRES_GRAD, begin_tape) or node.register in self.leaves
+            if node.register not in self.wanted and takes_tensors and not is_leaf:
+                raise self.refusal(node)
 
     def computes(self, node):
         return node.written is not None or is_of_tensors(getattr(self.values.get(node.register), "object", 0))
 
     def is_of_tensors(self, register):
         return is_of_tensors(getattr(self.values.get(register), "object", 0))
-
-    def cause_of(self, node):
-        """The first call outside of graphs that a call waits for."""
-        of = {each.register: each for each in self.segment.nodes}
-        found, todo = node, [node]
-        while todo:
-            each = todo.pop()
-            if each.register not in self.wanted:
-                found = each
-            todo += [of[register] for register in self.taken(each)]
-        return found
 
     def refusal(self, node):
         name = node.method or getattr(node.function, "__name__", type(node.function).__name__)
@@ -314,10 +311,11 @@ class Phases:
 
 def steps_with_graphs(segment, recorded, whole=False):
     """The plan's steps with calls of compiled graphs; None if none is worth it. And the number of their calls. Where
-    operators are transformed, they are the recorded ones, for just such calls. `whole`: with one graph, or NotAGraph."""
+    operators are transformed, they are the recorded ones, for just such calls. `whole`: all that compute tensors are in graphs,
+    or NotAGraph."""
     phases = Phases(segment, whole)
     if whole and not _C._is_transformed():
-        phases.require_one_graph()
+        phases.require_graphs()
     if not phases.wanted:
         return None, 0
     if _C._is_transformed():
@@ -433,13 +431,18 @@ def _text_of(node, values, name):
             raise _NoText
         return f"{arguments[0]}.{node.arguments[1]}"
     count = len(arguments) - len(node.names)
+    if node.function is GRAD:
+        arguments = [
+            f"torch.jit.annotate(List[Optional[Tensor]], {text})" if key == "grad_outputs" and text != "None" else text
+            for key, text in zip(node.names, arguments, strict=True)
+        ]
     named = [f"{key}={text}" for key, text in zip(node.names, arguments[count:], strict=True)]
     if node.method is not None:
         if not isinstance(node.arguments[0], Ref):
             raise _NoText
         return f"{arguments[0]}.{node.method}({', '.join(arguments[1:count] + named)})"
     function = getattr(node.function, "__name__", "")
-    for prefix, owner, start in OWNERS:
+    for prefix, owner, start in (*OWNERS, ("torch.autograd", torch.autograd, "")):
         if getattr(owner, function.removeprefix(start), None) is node.function:
             return f"{prefix}.{function.removeprefix(start)}({', '.join(arguments[:count] + named)})"
     raise _NoText

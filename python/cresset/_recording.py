@@ -24,9 +24,12 @@ from ._own_graphs import MIN_CALLS, steps_with_graphs
 from ._recording_calls import Calls
 from ._recording_containers import Containers
 from ._recording_environment import Environment
+from ._recording_functional import Functional
+from ._recording_gradients import Gradients
 from ._recording_modes import Modes
 from ._recording_modules import Modules
 from ._recording_objects import Objects
+from ._recording_transforms import Transformed, Transforms
 from ._recording_values import (
     CELL,
     CONTAINERS,
@@ -92,7 +95,7 @@ STEPS_OF_CALL = 50
 INTRINSICS = {5: "UNARY_POSITIVE", 6: "LIST_TO_TUPLE"}
 
 
-class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
+class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Transforms, Modes, Environment):
     """`options` says what plans are made of (`_capture.Options`)."""
 
     def __init__(self, code, position, view, options):
@@ -110,6 +113,11 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         # (register of a dict, key, Value), or (of a list, None, Value): what the plan sets or appends at its end, in order.
         self.stores = []
         self.stored = {}  # the same by key: {key: [(register, the dict or list, Value)]}
+        self.swapped = []  # (dict, key) of `stored` that are no stores: parameters that a functional_call has replaced
+        self.unpacked = set()  # registers of tuples of which the program gets the parts, in a tuple that the plan makes
+        self.transform = None  # Running, while a function runs in a transform
+        self.transformed = None  # gets what the instruction's transform returns
+        self.listed = []  # dicts of parameters and buffers that were gone over
         self.grown = {}  # of these the dicts that may get a new key, and the lists: {register: container}
         self.has_views = (
             False  # whether keys, values or items of a dict were listed that an iteration goes through later
@@ -197,6 +205,7 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
 
     def writes(self, value, what):
         """Requires that a write to the tensor can be seen in the plan only."""
+        self.not_in_transform(what)
         if self.options.backend is not None or not self.is_tensor(value) or not self.is_owned(value):
             raise NoRow(what)
         memory = value.object.untyped_storage()._cdata
@@ -314,6 +323,7 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
 
     def may_branch(self, found, what):
         """Requires that the plan may rest on what the contents of a tensor decide."""
+        self.not_in_transform(what)
         if not self.options.may_branch_on_tensors:
             raise NoRow(what)
         if self.options.varies(*self.here, found, self.frames[0].code):
@@ -360,6 +370,9 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         code, position = self.here
         in_callee = len(self.frames) > 1
         self.options.note(code, position, str(reason))
+        if in_callee:  # then the line that calls runs as Python
+            outer = self.frames[0]
+            self.options.note(outer.code, outer.position, f"{reason}, in {code.co_name}")
         if str(reason) == END and not in_callee:
             self.at_end = self.checkpoint is not None and self.checkpoint[0] == position
             if self.options.fullgraph and self.num_calls and not self.at_end:
@@ -386,6 +399,15 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
                     self.unseen.discard(value.register)
         if pending is None:
             return None
+        if self.transformed is not None:
+            see, self.transformed = self.transformed, None
+            try:
+                see(view.slot(view.num_variables + view.depth - 1))
+            except NoRow as reason:
+                refusal = self.stopped(reason)
+                if refusal is None:
+                    raise
+                return refusal
         if type(pending) is NewObject:
             pending.object = view.slot(view.num_variables + view.depth - 1)
         if isinstance(pending, (Value, Transient)):
@@ -400,6 +422,8 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
                 raise NoRow(f"a result of class {kind.__name__}")
             value = self.values[pending] = Value(pending, result)
             self.typed(value)
+            if pending in self.unpacked:
+                value = Fresh(tuple, [self.typed(self.item(value, place)) for place in range(len(result))])
         except NoRow as reason:
             refusal = self.stopped(reason)
             if refusal is None:
@@ -453,6 +477,8 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         frame.stack.append(raised or Raised(kind))
 
     def leave_frames(self, place):
+        if any(frame.swaps for frame in self.frames[place:]):
+            raise NoRow("an exception that leaves a functional_call or a transform")
         for frame in self.frames[place:]:
             if frame.generator is not None:
                 frame.generator.has_ended = True
@@ -527,6 +553,8 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
             raise NoRow("a frame that was not called")
         if type(frame.result) is NewObject:
             frame.result.object = view.slot(0)
+        if self.transform is not None and not self.transform.has_begun:
+            self.begin_transform(view, frame.variables)
         for index, value in frame.variables.items():
             if isinstance(value, Value) and not isinstance(value, Fresh) and view.slot(index) is not value.object:
                 # Each look at a method makes an object.
@@ -567,6 +595,8 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         checkpoint, self.checkpoint = self.checkpoint, None
         if checkpoint is None:
             return None
+        if self.transform is not None:
+            self.values.update(self.transform.known)
         end, num_steps, num_calls, variables, stack, num_undo, num_stores, num_saved, mode = checkpoint
         if num_calls == 0 or end == self.start:
             return None
@@ -577,6 +607,9 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         places = [] if self.at_end else list(variables.items())
         places += [(self.num_variables + place, value) for place, value in enumerate(stack)]
         try:
+            if self.options.fullgraph and self.options.backend is None and not self.stores:
+                known = {}
+                places = [(place, self.in_parts(value, known)) for place, value in places]
             outputs += [(place, -1 if value is NULL else self.register(value)) for place, value in places]
             stores += self.last_stores()
             stores += self.refills()
@@ -594,6 +627,23 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
             self.code, self.start, end, self.num_registers, len(stack), last_uses, outputs, stores, info,
             self.saved_by(num_saved, len(steps), info),
         )  # fmt: skip
+
+    def in_parts(self, value, known):
+        """A result with tuples and lists of tensors that calls return as such that the plan makes of their parts, which a
+        graph can return. `known`: {register: what stands for it}."""
+        if type(value) is Fresh and value.register is None:
+            value.items[:] = [self.in_parts(item, known) for item in value.items]
+        is_plain = type(value) is Value and type(value.object) in (tuple, list) and value.object
+        if not is_plain or not self.is_of_tensors(value.object):
+            return value
+        is_made = any(step[:2] == ("Call", value.register) for step in self.steps)
+        if value.register not in known and is_made:
+            self.check("CheckSize", value.register, len(value.object))
+            items = [self.item(value, place) for place in range(len(value.object))]
+            for item in items:
+                self.see(item.register, item.object)
+            known[value.register] = Fresh(type(value.object), items)
+        return known.get(value.register, value)
 
     def saved_by(self, num_instructions, num_steps, num_calls_in_graphs):
         """What a run of a plan saves, in steps: each takes as long as two instructions take CPython. Who wants graphs keeps
@@ -804,7 +854,7 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         if (
             value is not NULL
             and not is_object(value)
-            and not isinstance(value, (Generator, NewFunction, NewSet, Raised, Token))
+            and not isinstance(value, (Generator, NewFunction, NewSet, Raised, Token, Transformed))
         ):
             raise NoRow("an iterator in a variable")
         self.frees_variable(frame, argument)
@@ -890,6 +940,8 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         )
 
     def STORE_DEREF(self, view, frame, argument):
+        if argument not in frame.cells:
+            self.not_in_transform("a variable that functions share")
         if not is_object(frame.stack[-1]) and not isinstance(frame.stack[-1], NewFunction):
             raise NoRow("an iterator in a variable")
         if argument not in frame.cells and frame.function is None and view.owns_cell(argument):
@@ -1150,12 +1202,14 @@ class Recorder(Objects, Containers, Calls, Modules, Modes, Environment):
         if isinstance(right, Value) and right.fixed and right.object is None and is_known:
             frame.stack.append(self.constant(self.is_none(left) != bool(argument)))
             return
+        self.not_in_transform("a question for identity")
         if isinstance(left, Value) and (left is right or left.register == right.register is not None):
             frame.stack.append(self.constant(not argument))  # one value under two names
             return
         self.compare_objects(frame, left, right, argument)
 
     def compare_objects(self, frame, left, right, is_not):
+        self.not_in_transform("a question for identity")
         registers = self.register(left), self.register(right)
         if any(self.is_other_object(a, b) for a, b in (registers, registers[::-1])):
             frame.stack.append(self.constant(bool(is_not)))

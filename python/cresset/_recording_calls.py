@@ -9,9 +9,13 @@ import types
 import weakref
 
 import torch
+from torch.func import functional_call
 
 from . import _C, _frames
 from ._recording_environment import reads_environment
+from ._recording_functional import ITERATED
+from ._recording_gradients import GRAD, REQUIRES_GRAD
+from ._recording_transforms import OF_TAPES, TRANSFORMS, Transformed
 from ._recording_values import (
     CONTAINERS,
     CONTEXTS,
@@ -83,6 +87,7 @@ from ._rows import (
     is_in_place,
     makes_memory,
     makes_object,
+    name_of_transform,
     refused_arguments,
     was_added,
 )
@@ -172,12 +177,15 @@ class Calls:
         if isinstance(callee, NewFunction):
             self.call_function(callee, arguments, names)
             return
+        if isinstance(callee, Transformed):
+            self.call_transformed(callee, arguments, names)
+            return
         if not isinstance(callee, Value) or isinstance(callee, Fresh):
             raise NoRow("a call of no object")
         if len(arguments) == 1 and any(callee.object is function for function in (min, max)):
             self.call_over(callee, arguments, names)
             return
-        if self.stores and was_added(callee.object):
+        if (self.stores or self.swapped) and was_added(callee.object):
             raise NoRow(f"a call of {callee.object.__qualname__} after attributes were set")
         if is_functional(callee.object) or is_in_place(callee.object):
             self.call_functional(callee, arguments, names)
@@ -252,6 +260,18 @@ class Calls:
             self.call_module(view, frame, arguments[0], arguments[1:], names, plainly=True)
         elif reads_environment(callee.object):
             self.call_getenv(callee, arguments, names)
+        elif type(callee.object) is types.FunctionType and callee.object in ITERATED:
+            self.call_members(callee, arguments, names)
+        elif type(callee.object) is types.FunctionType and callee.object in TRANSFORMS:
+            self.call_transform(callee, arguments, names)
+        elif type(callee.object) is types.FunctionType and name_of_transform(callee.object):
+            raise NoRow(f"a call of {name_of_transform(callee.object)}")
+        elif callee.object is GRAD:
+            self.call_grad(callee, arguments, names)
+        elif callee.object is REQUIRES_GRAD:
+            self.call_requires_grad(callee, arguments, names)
+        elif callee.object is functional_call:
+            self.call_functional_call(view, frame, callee, arguments, names)
         elif type(callee.object) is types.FunctionType:
             self.call_function(callee, arguments, names)
         elif issubclass(type(callee.object), torch.nn.Module):
@@ -276,6 +296,8 @@ class Calls:
     def call_functional(self, callee, arguments, names):
         if len(arguments) > 32:
             raise NoRow("a call with many arguments")
+        if getattr(callee.object, "__name__", "") in OF_TAPES:
+            self.not_in_transform(f"a call of {callee.object.__name__}")
         self.identical(callee)
         if type(callee.object) is types.FunctionType:
             code = code_of(callee.object)
@@ -322,6 +344,7 @@ class Calls:
 
     def save(self, effect, saved, name):
         """Saves what the next call changes besides its result."""
+        self.not_in_transform(f"a call of {name}")
         if self.options.backend is not None:
             raise NoRow(f"a call of {name} that is not pure")
         if effect == "random":

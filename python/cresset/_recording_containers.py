@@ -216,7 +216,7 @@ class Containers:
     def DICT_MERGE(self, view, frame, argument):
         self.DICT_UPDATE(view, frame, argument, is_call=True)
 
-    def keywords_of(self, value, names_only=True):
+    def keywords_of(self, value, names_only=True, most=32):
         """{name: value} of a dict whose keys are checked."""
         if isinstance(value, Keywords):
             if names_only and any(type(key) is not str for key in value.items):
@@ -224,7 +224,7 @@ class Containers:
             return value.items
         if not isinstance(value, Value) or isinstance(value, Fresh) or type(value.object) is not dict:
             raise NoRow("the keywords of an object")
-        if any(type(key) is not str for key in value.object) or len(value.object) > 32:
+        if any(type(key) is not str for key in value.object) or len(value.object) > most:
             raise NoRow("a dict of other than names")
         self.keys_checked(value)
         return {key: self.dict_item(value.register, key, item) for key, item in value.object.items()}
@@ -589,11 +589,22 @@ class Containers:
         if count > 1:
             raise NoRow("a dict of other arguments")
         self.identical(callee)
-        items = dict(self.keywords_of(arguments[0], names_only=False)) if count else {}
+        given = arguments[0] if count else Keywords({})
+        if type(given) is Pairs:
+            items = dict(map(self.pair_of, given.items))
+        else:
+            items = dict(self.keywords_of(given, names_only=False))
         items.update(zip(names, arguments[count:], strict=True))
         if not all(map(is_object, items.values())):
             raise NoRow("a container of iterators")
         self.pending = Keywords(items)
+
+    def pair_of(self, value):
+        """The key and the value of an element that a dict is made of."""
+        if not isinstance(value, Fresh) or len(value.items) != 2:
+            raise NoRow("a dict of other than pairs")
+        key, item = value.items
+        return self.key(key, (str, int)), item
 
     def call_set(self, callee, arguments, names):
         """A set of constants, which the plan needs for searches only."""

@@ -111,6 +111,7 @@ class Modes:
         return mode
 
     def enter_mode(self, mode):
+        self.not_in_transform("a mode")
         if self.options.backend is not None:
             raise NoRow("a mode that is set within a graph of a backend")
         if mode[0] == "autocast" and not self.is_in_autocast():
@@ -123,6 +124,7 @@ class Modes:
     def set_mode(self, context):
         """`torch.set_grad_enabled(flag)` as a statement: calls after it are made in the mode, and the plan sets it at its
         end. A `with` around it ends it, but for one of autocast."""
+        self.not_in_transform("a mode")
         if self.options.backend is not None or self.is_in_autocast():
             raise NoRow("a mode that is set without a with statement")
         self.modes.append(context.mode)

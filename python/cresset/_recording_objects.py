@@ -8,6 +8,8 @@ from importlib.machinery import ModuleSpec
 import torch
 
 from . import _frames
+from ._recording_gradients import REQUIRES_GRAD
+from ._recording_transforms import OF_TAPES
 from ._recording_values import (
     AS_THEY_ARE,
     CELL,
@@ -246,7 +248,9 @@ class Objects:
     def tensor_attribute(self, frame, owner, name, as_method):
         found = self.class_attribute(owner, name)
         self.lacks(owner, name)
-        if is_functional(found) or is_in_place(found):
+        if name in OF_TAPES:
+            self.not_in_transform(f"a tensor's {name}")
+        if is_functional(found) or is_in_place(found) or found is REQUIRES_GRAD:
             method = Value(self.emit("ClassItem", self.register(owner), object=name), found, fixed=True)
             if as_method:
                 self.push_method(frame, method, owner)
@@ -469,8 +473,11 @@ class Objects:
 
     def stored_item(self, register, key):
         """What the plan is to set as an element of a dict; None if nothing, which is checked."""
-        found = None
-        for other, names, value in self.stored.get(key, ()):
+        stored = self.stored.get(key, ())
+        found = next(
+            (value for other, _, value in stored if other == register), None
+        )  # the others are other containers
+        for other, names, value in stored if found is None else ():
             if self.is_same_container(register, other, names):
                 found = value
         if found is DELETED:
@@ -521,6 +528,8 @@ class Objects:
             raise NoRow("a dict that code has its globals in")
         if self.has_views and key is not CELL:
             raise NoRow("a dict that is changed while it may be iterated over")
+        if self.swapped or self.listed:
+            self.may_set(names, key)
         self.dicts[register] = names
         found = self.stored_item(register, key)
         others = [entry for entry in self.stored.get(key, ()) if entry[1] is not names]
@@ -579,6 +588,9 @@ class Objects:
             self.entering.drops = True
 
     def store_attribute(self, owner, name, value):
+        if self.is_tensor(owner) and name == "requires_grad":
+            self.set_requires_grad(owner, value)
+            return
         if not isinstance(owner, Value) or isinstance(owner, Fresh) or self.is_tensor(owner):
             raise NoRow("an attribute of a container or tensor that is set")
         if issubclass(type(owner.object), (type, types.ModuleType)):

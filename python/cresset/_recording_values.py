@@ -109,6 +109,8 @@ def _operators_of(kind):
         found.update((name, value) for name, value in base.__dict__.items() if name.startswith("__"))
     for name in ("__doc__", "__module__", "__dict__", "__weakref__", "__annotations__", "__slotnames__"):
         found.pop(name, None)
+    for name in ("__deepcopy__", "__dlpack__", "__reduce_ex__"):  # no operator calls them; functionalize sets others
+        found.pop(name, None)
     return found
 
 
@@ -610,6 +612,7 @@ class FrameShadow:
         self.only_raises = False  # whether no row knows what it returns
         self.position = 0  # of the instruction that runs
         self.missing = None  # the Value that the instruction makes of an AttributeError
+        self.swaps = False  # whether it runs with other parameters of modules, which are put back when it returns
 
     @property
     def scope(self):

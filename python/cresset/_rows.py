@@ -14,6 +14,7 @@ import types
 
 import torch
 import torch.nn.functional as F
+import torch.utils.checkpoint
 
 from . import _C
 
@@ -96,6 +97,34 @@ OWNERS = (
     ("torch._C._nn", torch._C._nn, ""),
     ("torch._VF", torch._C._VariableFunctions, ""),
 )
+
+
+def _collect_transforms():
+    """Names by code: of transforms of torch.func, of the functions that they return, and of checkpoints."""
+    found = {}
+    names = "functionalize grad grad_and_value hessian jacfwd jacrev jvp linearize vjp vmap".split()
+    of_checkpoint = ("checkpoint", "checkpoint_sequential")
+    for owner, title, each in (
+        *((torch.func, "torch.func", name) for name in names),
+        *((torch.utils.checkpoint, "torch.utils.checkpoint", name) for name in of_checkpoint),
+    ):
+        function = getattr(owner, each, None)
+        code = getattr(function, "__code__", None)
+        wraps = code is not None and hasattr(function, "__wrapped__")  # by what wraps others, too
+        for known in (code, *(() if code is None or wraps else code.co_consts)):
+            if type(known) is types.CodeType and known.co_name in (each, "wrapper", "wrapped", "wrapper_fn"):
+                found[known] = f"{title}.{each}"
+        if wraps:
+            found[function] = f"{title}.{each}"
+    return found
+
+
+_transforms = _collect_transforms()
+
+
+def name_of_transform(function):
+    """The name of a transform of torch.func or a checkpoint, or of the transform that has made the function; None of others."""
+    return _transforms.get(function.__code__) or _transforms.get(function)
 
 
 def _is_of_table(name, function):

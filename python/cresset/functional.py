@@ -136,63 +136,51 @@ def _refused(name):
     return method
 
 
-class _MemoryReaders:
-    """Methods of torch.Tensor that look at memory; replaced while any thread runs a functionalized program."""
-
-    GIVEN = ("numpy", "data_ptr", "untyped_storage", "__dlpack__", "share_memory_")
-    READ = ("tolist", "__deepcopy__", "__reduce_ex__")
-    REFUSED = ("apply_", "map_", "map2_")
-
-    def __init__(self):
-        self.lock = threading.Lock()
-        self.users = 0
-        self.replaced = {}
-
-    def __enter__(self):
-        with self.lock:
-            self.users += 1
-            if self.users > 1:
-                return
-            for names, make in ((self.GIVEN, _given_away), (self.READ, _read), (self.REFUSED, _refused)):
-                for name in names:
-                    self.replaced[name] = torch.Tensor.__dict__.get(name)
-                    setattr(torch.Tensor, name, make(name))
-
-    def __exit__(self, *error):
-        with self.lock:
-            self.users -= 1
-            if self.users > 0:
-                return
-            for name, original in self.replaced.items():
-                if original is None:
-                    delattr(torch.Tensor, name)
-                else:
-                    setattr(torch.Tensor, name, original)
-            self.replaced.clear()
+_METHODS = (
+    (_given_away, ("numpy", "data_ptr", "untyped_storage", "__dlpack__", "share_memory_")),
+    (_read, ("tolist", "__deepcopy__", "__reduce_ex__")),
+    (_refused, ("apply_", "map_", "map2_")),
+)
+_methods_lock = threading.Lock()
+_methods_are_set = False
 
 
-_readers = _MemoryReaders()
+def _set_methods():
+    """Methods of torch.Tensor that look at memory do so through the program that the thread runs. Set by the first call of a
+    functionalized program and never taken back: each change of the class costs more than a call, and makes caches of whoever
+    looks methods up, and guards of captured functions, begin anew."""
+    global _methods_are_set
+    with _methods_lock:
+        if _methods_are_set:
+            return
+        for make, names in _METHODS:
+            for name in names:
+                setattr(torch.Tensor, name, make(name))
+        _methods_are_set = True
 
 
 def _run_functionalized(function, args, kwargs, copies_views):
+    if not _methods_are_set:
+        _set_methods()
     level = _C._FunctionalLevel(copies_views)
-    with _readers:
+    try:
+        level.enter()
         try:
-            level.enter()
-            try:
-                result = function(*args, **kwargs)
-            finally:
-                level.exit()
-        except BaseException as error:
-            level.close()  # what was written before the error has been written
-            level.settle()
-            if type(error) is RuntimeError and level.refusal and level.refusal in str(error):
-                raise UserError(level.refusal) from error
-            raise
-        level.close()
-        result = tree_map_only(torch.Tensor, level.leave, result)
+            result = function(*args, **kwargs)
+        finally:
+            level.exit()
+    except BaseException as error:
+        level.close()  # what was written before the error has been written
         level.settle()
-        return result
+        if type(error) is RuntimeError and level.refusal and level.refusal in str(error):
+            raise UserError(level.refusal) from error
+        raise
+    level.close()
+    result = (
+        level.leave(result) if isinstance(result, torch.Tensor) else tree_map_only(torch.Tensor, level.leave, result)
+    )
+    level.settle()
+    return result
 
 
 def _functionalize_live(function, copies_views):

@@ -205,6 +205,37 @@ def without(a):
 def cast(a):
     return (a.reshape(-1, 3) @ torch.ones(3, 3)).float()[0]
 
+def slope(a, b, keeps=False):
+    a = a.detach().requires_grad_()
+    try:
+        y = (a * 2 + b).tanh()
+        return torch.autograd.grad(y.sum(), a, create_graph=keeps)[0] * 2 + 1
+    except RuntimeError:
+        return a.detach()
+
+def pulled(a, b, keeps=False):
+    y = (a.tanh() * b + 1).sin()
+    if not y.requires_grad or not a.requires_grad:
+        return y * 2
+    first = torch.autograd.grad(y.sum(), a, retain_graph=True, create_graph=keeps)[0]
+    (second,) = torch.autograd.grad([y], [a], torch.ones_like(y), create_graph=keeps)
+    return first * 2 + second
+
+def derived_of(a, b, k, kind):
+    a, h = a * 1, (b * 2).tanh() if isinstance(b, torch.Tensor) else b
+    def of(v, u=1):
+        if kind == 1:
+            v = helper(v, k) * u
+        if kind == 2:
+            v = v.detach() * v
+        if kind == 3 and v.requires_grad:
+            v = v * 2
+        return (v.sin() * h + v).sum()
+    return torch.func.grad(of)(a, k) * 2 + torch.func.grad(lambda v: (v * a).tanh().sum())(a)
+
+def called(layer, a, given):
+    return torch.func.functional_call(layer, given, a, {"shift": 2}) * 2 + layer.linear.bias
+
 looked = Looked()
 known = {"a", 2, Made}
 
@@ -313,8 +344,27 @@ class Generator:
                 lambda: f"sum(a.tanh() for a in doubled({inner()}, {r.choice(['2', 'n', '3'])}))",
                 lambda: f"torch.stack(tuple(a + {self.number()} for a in [{inner()}, {inner()}])).mean(0)",
                 lambda: f"scaler({self.number()})({inner()}{r.choice(['', ', 2', ', n, 1'])})",
+                lambda: f"slope({inner()}, {r.choice(['1', 'n', inner()])}, {r.choice(['True', 'False'])})",
+                lambda: (
+                    f"pulled({r.choice(self.tensors)}, {r.choice(['1', 'n', inner()])}, {r.choice(['True', 'False'])})"
+                ),
+                lambda: f"derived_of({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()}, {r.choice('0123')})",
+                lambda: f"called(layer, {inner()}, {self.replacements()})",
+                lambda: f"{inner()} + sum(p.sum() for p in layer.{r.choice(['parameters', 'buffers'])}())",
                 lambda: f"torch.{r.choice(['zeros(3)', 'ones(1, 3)', 'arange(3)', 'full((3,), 1.5)'])} + {inner()}",
                 lambda: f"{inner()}.{r.choice(['new_zeros(3)', 'new_ones((1, 3))', 'new_full((3,), 2)'])}",
+            ]
+        )()
+
+    def replacements(self):
+        """What functional_call has for the parameters of a layer."""
+        r = self.rng
+        return r.choice(
+            [
+                lambda: "{name: p * n for name, p in layer.named_parameters()}",
+                lambda: "(dict(layer.named_parameters()), dict(layer.named_buffers()))",
+                lambda: f"{{'linear.bias': {self.tensor(2)}.reshape(-1)[:3]}}",
+                lambda: f"{{'linear.weight': torch.ones(3, 3) * {self.number()}, 'mean': {self.tensor(2)}}}",
             ]
         )()
 

@@ -243,13 +243,13 @@ def check_gradients(seed):
     if refused(found):
         return "refused", text
     told = differences(expected, found)
-    if isinstance(grads, str) and "is a view and its base or another view" in grads:
+    if isinstance(grads, str) and "its base or another view" in grads:
         return "erased", text  # autograd's error is about views that eager can't make again
     if not told and isinstance(grads, str) != isinstance(found_grads, str):
         told.append(f"backward: {grads} and {found_grads}")
     elif not told and grads is not None and not isinstance(grads, str):
         for a, b in zip(grads, found_grads):
-            if (a is None) != (b is None) or (a is not None and not torch.allclose(a, b, equal_nan=True)):
+            if (a is None) != (b is None) or (a is not None and not torch.allclose(a, b, atol=1e-6, equal_nan=True)):
                 told.append(f"gradients: {a} and {b}")
     return ("differs", text + "\n" + "\n".join(told)) if told else ("equal", text)
 

@@ -159,5 +159,11 @@ def test_exceptions_in_transforms_and_after_them():
 
 
 def test_fullgraph_names_the_transform():
-    with pytest.raises(RuntimeError, match="can't be in one graph"):
-        cresset.compile(gradient, fullgraph=True)(torch.randn(4, 4), torch.randn(3, 4))
+    with pytest.raises(RuntimeError, match="can't be in one graph with the rest: a call of torch.func.vmap") as error:
+        cresset.compile(mapped, fullgraph=True)(torch.randn(4, 4), torch.randn(3, 4))
+    assert "call vmap on the captured function" in str(error.value)
+    compiled = cresset.compile(checkpointed)
+    for _ in range(3):
+        compiled(torch.randn(4, 4), torch.randn(3, 4))
+    reasons = [reason for _, reason in cresset.explain(compiled).python]
+    assert "a call of torch.utils.checkpoint.checkpoint" in reasons

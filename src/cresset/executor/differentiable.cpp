@@ -34,6 +34,7 @@
 #include "cresset/passes/pass.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
+#include "cresset/support/numerics.h"
 #include "cresset/support/options.h"
 #include "cresset/support/recent_map.h"
 
@@ -402,6 +403,8 @@ class RegionBackward : public autograd::Node, public PartlyReleased {
 
   autograd::variable_list apply(autograd::variable_list&& gradients) override {
     const std::lock_guard lock(mutex_);
+    std::optional<ExactNumerics> exact;
+    if (is_exact_) exact.emplace();
     std::vector<bool> incoming, wanted;
     for (const at::Tensor& gradient : gradients) incoming.push_back(gradient.defined());
     for (size_t i = 0; i < region_->inputs().size(); ++i) wanted.push_back(task_should_compute_output(i));
@@ -481,6 +484,7 @@ class RegionBackward : public autograd::Node, public PartlyReleased {
   }
 
   RegionPtr region_;
+  const bool is_exact_ = wantsExactNumerics();  // as the call that has put it on the tape
   std::mutex mutex_;
   std::thread::id releasing_;                     // the thread whose next gradient is the last, if there is one
   std::shared_ptr<const GradientFunction> last_;  // what ran last

@@ -1,4 +1,4 @@
-// The columns OUT and NO_OUT, and the functions for arithmetic, products, embeddings and joins
+// The column OUT, and the functions for arithmetic, products, embeddings and joins
 // (out_kernel_functions.h).
 #include "cresset/executor/out_kernels.h"
 
@@ -196,32 +196,18 @@ bool stack(const OutArguments& arguments) {
 
 namespace {
 
-struct OutColumn {
-  OutKernel kernel = nullptr;
-  const char* refusal = nullptr;
-};
-
-constexpr ColumnCell<OutColumn> kCells[] = {
+constexpr ColumnCell<OutKernel> kCells[] = {
 #define OPERATOR(name) {name, {}},
-#define OUT(function) {{}, {out::function, nullptr}},
-#define NO_OUT(reason) {{}, {nullptr, reason}},
+#define OUT(function) {{}, out::function},
 #include "cresset/ops/table/table.def"
 };
-
-OutColumn columnOf(const Operator& op) {
-  static const auto* columns = new auto(byOperator(kCells));
-  const auto found = columns->find(op.fullName());
-  return found == columns->end() ? OutColumn() : found->second;
-}
 
 }  // namespace
 
 OutKernel outKernelOf(const Operator& op) {
-  return columnOf(op).kernel;
-}
-
-const char* refusalOfOutOverload(const Operator& op) {
-  return columnOf(op).refusal;
+  static const auto* columns = new auto(byOperator(kCells));
+  const auto found = columns->find(op.fullName());
+  return found == columns->end() ? nullptr : found->second;
 }
 
 }  // namespace cresset

@@ -1,5 +1,4 @@
-// The columns OUT and NO_OUT of the operator table: functions that compute an operator's result into a tensor that is
-// there, and why PyTorch's overload with `out` does not.
+// The column OUT of the operator table: functions that compute an operator's result into a tensor that is there.
 #pragma once
 
 #include "cresset/interpreter/out_variant.h"
@@ -13,7 +12,5 @@ using OutKernel = bool (*)(const OutArguments&);
 
 /// Null if the operator's row has none.
 OutKernel outKernelOf(const Operator& op);
-/// What the operator's overload with `out` does otherwise (the column NO_OUT); null if it does the same.
-const char* refusalOfOutOverload(const Operator& op);
 
 }  // namespace cresset

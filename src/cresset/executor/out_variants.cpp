@@ -14,6 +14,7 @@
 #include "cresset/interpreter/plain_tensor.h"
 #include "cresset/interpreter/strided_views.h"
 #include "cresset/ops/checked_arguments.h"
+#include "cresset/ops/operator_forms.h"
 #include "cresset/support/error.h"
 
 namespace cresset {

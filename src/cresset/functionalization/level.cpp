@@ -339,6 +339,24 @@ c10::SymInt Level::sizeOf(const at::Tensor& tensor, int64_t dim) {
   return sizeForClients(current(wrapper->part()), dim);
 }
 
+c10::SymInt Level::argumentOf(const at::Tensor& tensor, const std::string& name, int64_t number) {
+  const Wrapper* wrapper = wrapperOf(tensor);
+  if (!wrapper || wrapper->memory().level != state_ || !wrapper->part()->op) return number;
+  const auto index = wrapper->part()->op->schema().argumentIndexWithName(name);
+  if (!index) return number;
+  const IValue& argument = wrapper->part()->arguments.at(static_cast<size_t>(*index));
+  return argument.isSymInt() ? argument.toSymInt() : c10::SymInt(number);
+}
+
+at::Tensor Level::knownOutside(const at::Tensor& tensor) {
+  const Wrapper* wrapper = wrapperOf(tensor);
+  if (!wrapper || wrapper->memory().level != state_) return tensor;
+  // What was computed of a part before a write has its sizes, too.
+  if (wrapper->part()->parent && wrapper->part()->value.defined()) return wrapper->part()->value;
+  const Emission emission(*state_);
+  return current(wrapper->part());
+}
+
 void Level::call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
   try {
     run(op, keys, stack);
@@ -390,18 +408,25 @@ bool Level::isMadeForReading(const c10::OperatorHandle& op) const {
   return known && known->leavesUninitialized();
 }
 
+/// Whether neither autograd nor functorch has to see what a composite operator is composed of.
+bool Level::canBeCalledWhole(c10::DispatchKeySet keys, std::span<const IValue> arguments) const {
+  if (keys.has_any(kTransforms)) return false;
+  for (const IValue& argument : arguments) {
+    for (const at::Tensor& tensor : tensorsIn(argument)) {
+      if (isOfInnerTransform(tensor) || (at::GradMode::is_enabled() && tensor.requires_grad())) return false;
+    }
+  }
+  return true;
+}
+
 /// A composite operator whose kernel reads elements past the operators. Where nothing needs to see what it is composed
 /// of, it is called whole, below autograd; else the kernel gets tensors with memory.
 void Level::runReading(
     const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack,
     const std::vector<size_t>& reads) {
   const std::span<IValue> arguments = std::span<IValue>(stack).last(op.schema().arguments().size());
-  bool whole = !keys.has_any(kTransforms);
+  bool whole = canBeCalledWhole(keys, arguments);
   for (const c10::Argument& result : op.schema().returns()) whole &= result.alias_info() == nullptr;
-  for (const IValue& argument : arguments) {
-    for (const at::Tensor& tensor : tensorsIn(argument))
-      whole &= !isOfInnerTransform(tensor) && !(at::GradMode::is_enabled() && tensor.requires_grad());
-  }
   if (whole) return letPass(op, keys - c10::autograd_dispatch_keyset_with_ADInplaceOrView, stack);
   std::vector<at::Tensor> read;
   for (const size_t i : reads) {
@@ -416,8 +441,16 @@ void Level::runReading(
   letPass(op, keys, stack);
 }
 
-/// Lets a composite operator pass, and clients outside of the level know of what is emitted meanwhile.
+/// Lets a composite operator pass, and clients outside of the level know of what is emitted meanwhile. One with `out=`
+/// is called whole if it can be: its kernel may resize what it writes, or write to a view that its schema denies.
 void Level::letDecompose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
+  const std::span<const IValue> given = std::span<const IValue>(stack).last(op.schema().arguments().size());
+  const FunctionalForm* writes = op.schema().is_mutable() ? writesOfCall(op, given) : nullptr;
+  const bool casts = !c10::impl::tls_local_dispatch_key_set().excluded_.has_all(
+      c10::DispatchKeySet({c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA}));
+  if (writes && writes->is_out && writes->op && !refusalOfOutOverload(*writes->op) && !casts &&
+      canBeCalledWhole(keys, given))
+    return letPass(op, keys - c10::autograd_dispatch_keyset_with_ADInplaceOrView, stack);
   const detail::ClientFrame* own = detail::activeClients();
   if (!own || own->client != this || !own->outer) return letPass(op, keys, stack);
   const size_t count = op.schema().arguments().size();
@@ -425,12 +458,23 @@ void Level::letDecompose(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   runDecomposed(op, arguments, [&] { letPass(op, keys, stack); });
 }
 
+/// The client that sees what this one hands on; null if there is none.
+OperatorClient* Level::outer() const {
+  const detail::ClientFrame* own = detail::activeClients();
+  while (own && own->client != this) own = own->outer;
+  return own && own->outer ? own->outer->client : nullptr;
+}
+
+void Level::runWithSizesOf(const at::Tensor& tensor, const std::function<void()>& run) {
+  if (OperatorClient* client = outer()) return client->runWithSizesOf(knownOutside(tensor), run);
+  run();
+}
+
 void Level::runDecomposed(
     const c10::OperatorHandle& op, const std::vector<IValue>& arguments, const std::function<void()>& run) {
   // What an inner level knows are wrappers of this one, as what this one's program knows.
-  const detail::ClientFrame* own = detail::activeClients();
-  while (own && own->client != this) own = own->outer;
-  if (!own || !own->outer) return run();
+  OperatorClient* client = outer();
+  if (!client) return run();
   std::vector<IValue> values = arguments;
   for (IValue& value : values) {
     eachTensor(value, [&](at::Tensor& tensor) {
@@ -440,7 +484,7 @@ void Level::runDecomposed(
       return true;
     });
   }
-  own->outer->client->runDecomposed(op, values, run);
+  client->runDecomposed(op, values, run);
 }
 
 void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
@@ -449,6 +493,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
   const auto first = stack.end() - static_cast<ptrdiff_t>(count);
   bool wrapped = false, tensors = false;
   std::vector<IValue> given;
+  std::vector<const c10::TensorImpl*> passed;  // wrappers that a caller below the program has, which gets them again
   c10::DispatchKeySet added;
   for (auto at = first; at != stack.end(); ++at) {
     if (!at->isTensor() && !at->isList()) continue;
@@ -461,6 +506,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
         added = added | lifted.key_set();
       }
       const bool is_other = !lifted.is_same(tensor);
+      if (!is_other) passed.push_back(lifted.unsafeGetTensorImpl());
       tensor = std::move(lifted);
       return is_other;
     });
@@ -491,6 +537,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
     eachTensor(stack[i], [&](at::Tensor& tensor) {
       const auto entry = by_wrapper_.find(tensor.unsafeGetTensorImpl());
       if (entry != by_wrapper_.end()) {
+        if (std::ranges::find(passed, tensor.unsafeGetTensorImpl()) != passed.end()) return false;
         tensor = entry->second->tensor;
         return true;
       }
@@ -687,7 +734,9 @@ at::Tensor Level::leave(const at::Tensor& tensor) {
       value = detached(current(wrapper->part()));
     } else {
       const at::Tensor base = leaveBase(whole);
-      const at::AutoGradMode mode(tensor.requires_grad() || !base.requires_grad());
+      const auto* of_view = autograd::impl::get_view_autograd_meta(tensor);
+      const bool unrecorded = of_view && of_view->get_creation_meta() == autograd::CreationMeta::NO_GRAD_MODE;
+      const at::AutoGradMode mode(!unrecorded && (tensor.requires_grad() || !base.requires_grad()));
       value = base;
       for (size_t i = chain.size(); i-- > 0;) value = applyView(*chain[i], value, /*copies=*/false);
       if (chain.empty()) value = detached(value);

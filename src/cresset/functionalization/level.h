@@ -38,6 +38,9 @@ class Level final : public OperatorClient {
 
   void call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack) override;
   c10::SymInt sizeOf(const at::Tensor& tensor, int64_t dim) override;
+  c10::SymInt argumentOf(const at::Tensor& tensor, const std::string& name, int64_t number) override;
+  at::Tensor knownOutside(const at::Tensor& tensor) override;
+  void runWithSizesOf(const at::Tensor& tensor, const std::function<void()>& run) override;
   void runDecomposed(
       const c10::OperatorHandle& op, const std::vector<c10::IValue>& arguments,
       const std::function<void()>& run) override;
@@ -76,10 +79,12 @@ class Level final : public OperatorClient {
     bool requires_grad = false;
   };
   class ReadScope;
+  OperatorClient* outer() const;
   void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
   bool passRead(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
   void letDecompose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
   bool isMadeForReading(const c10::OperatorHandle& op) const;
+  bool canBeCalledWhole(c10::DispatchKeySet keys, std::span<const c10::IValue> arguments) const;
   void runReading(
       const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack,
       const std::vector<size_t>& reads);

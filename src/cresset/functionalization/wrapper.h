@@ -192,9 +192,11 @@ at::Tensor standIn(const at::Tensor& like);
 /// While it lives, operators are called with stand-ins only, and neither clients nor modes see them.
 class StandInScope {
  private:
+  ClientPause pause_;
   c10::impl::ForceDispatchKeyGuard guard_{
-      c10::DispatchKeySet(), c10::autograd_dispatch_keyset_with_ADInplaceOrView |
-                                 c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot})};
+      c10::DispatchKeySet(c10::DispatchKey::BackendSelect),
+      c10::autograd_dispatch_keyset_with_ADInplaceOrView |
+          c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot})};
 };
 /// Makes the memory, which is `tensor`'s until now, that of the tensor's whole storage.
 void flatten(const PartPtr& root, const at::Tensor& tensor);

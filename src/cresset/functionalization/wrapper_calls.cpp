@@ -6,6 +6,7 @@
 #include <ATen/ops/_to_copy_ops.h>
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
+#include <ATen/ops/resize_as_ops.h>
 #include <ATen/ops/resize_ops.h>
 #include <c10/core/ScalarType.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -282,6 +283,44 @@ class CallWithWrappers {
                     "once for each"));
   }
 
+  /// Numbers among the arguments of a view that was just made, as the clients outside have them: the view may be made
+  /// again, and reversed.
+  static void keepNumbers(const c10::FunctionSchema& schema, std::vector<IValue>& arguments, const at::Tensor& view) {
+    const detail::ClientFrame* clients = detail::activeClients();
+    if (!clients) return;
+    for (size_t i = 1; i < arguments.size(); ++i) {
+      if (!arguments[i].isInt()) continue;
+      const int64_t number = arguments[i].toInt();
+      const c10::SymInt known = clients->client->argumentOf(view, schema.arguments()[i].name(), number);
+      if (known.is_symbolic()) arguments[i] = known;
+    }
+  }
+
+  /// Whether the targets have the dtypes and sizes of the results, as far as can be known without drawing.
+  bool fitsUndrawn(const FunctionalForm& writes, std::vector<IValue> stack) const {
+    try {
+      const StandInScope scope;
+      for (IValue& value : stack) {
+        eachTensor(value, [](at::Tensor& tensor) {
+          tensor = standIn(tensor);
+          return true;
+        });
+      }
+      writes.op->handle()->callBoxed(&stack);
+    } catch (const c10::Error&) {
+      return true;  // no kernel for tensors without memory, or an error that the call itself raises
+    }
+    bool fits = true;
+    const size_t num_fresh = stack.size() - writes.written.size();
+    for (size_t i = 0; i < writes.written.size(); ++i) {
+      const std::vector<at::Tensor> targets = tensorsOf(writes.written[i]), results = tensorsIn(stack[num_fresh + i]);
+      fits &= std::ranges::equal(targets, results, [](const at::Tensor& target, const at::Tensor& result) {
+        return target.scalar_type() == result.scalar_type() && target.sym_sizes() == result.sym_sizes();
+      });
+    }
+    return fits;
+  }
+
   std::vector<IValue> wrapResults(std::vector<IValue> results, const std::vector<IValue>& values) const {
     const Emission emission(*level_);
     for (IValue& result : results) eachTensor(result, [&](at::Tensor& tensor) { return wrapResult(tensor, values); });
@@ -349,7 +388,10 @@ class Call : CallWithWrappers {
   void changePlace() {
     const at::Tensor& tensor = arguments_[0].toTensor();
     Wrapper* wrapper = own(tensor);
-    if (wrapper && schema_.name() == at::_ops::resize_::name) return resize(*wrapper);
+    if (wrapper && schema_.name() == at::_ops::resize_::name)
+      return resize(*wrapper, arguments_[1].toSymIntVector(), arguments_[2]);
+    if (wrapper && schema_.name() == at::_ops::resize_as_::name)
+      return resize(*wrapper, arguments_[1].toTensor().sym_sizes().vec(), arguments_[2]);
     const Operator* view = viewForm(schema_);
     if (!wrapper || !view || !view->handle()) {
       throw UserError(
@@ -365,14 +407,13 @@ class Call : CallWithWrappers {
 
   /// `resize_` to sizes that the memory has room for makes another part of it, as as_strided does; else the memory
   /// grows, if nothing else is of it.
-  void resize(Wrapper& wrapper) {
+  void resize(Wrapper& wrapper, const std::vector<c10::SymInt>& sizes, const IValue& memory_format) {
     const at::Tensor tensor = arguments_[0].toTensor();
     const c10::SymIntArrayRef before = wrapper.sym_sizes();
-    const std::vector<c10::SymInt> sizes = arguments_[1].toSymIntVector();
-    const std::string refused = "Within cresset.functionalize, 'aten::resize_' can't ";
+    const std::string refused = "Within cresset.functionalize, '" + schema_.name() + "' can't ";
     if (wrapper.memory().foreign)
       throw UserError(refused + "change the sizes of a tensor from outside: make a new tensor");
-    if (!arguments_[2].isNone() && arguments_[2].toMemoryFormat() != at::MemoryFormat::Contiguous) {
+    if (!memory_format.isNone() && memory_format.toMemoryFormat() != at::MemoryFormat::Contiguous) {
       throw UserError(refused + "change the memory format: make a new tensor");
     }
     if (before == c10::SymIntArrayRef(sizes)) return finish({IValue(tensor)});
@@ -383,7 +424,7 @@ class Call : CallWithWrappers {
     }
     const c10::SymInt offset = wrapper.sym_storage_offset() - wrapper.memory().offset;
     if (offset + c10::multiply_integers(sizes) <= whole.sym_numel()) {
-      const std::vector<int64_t> fixed = arguments_[1].toIntVector();
+      const std::vector<int64_t> fixed = C10_AS_INTARRAYREF_SLOW(sizes).vec();
       auto part = std::make_shared<Part>(wrapper.part()->memory);
       const c10::DimVector strides = c10::contiguous_strides(fixed);
       c10::SymInt begin;
@@ -424,6 +465,7 @@ class Call : CallWithWrappers {
       const Emission emission(*level_);
       part->value = applyView(*part, parent, copies());
       part->generation = memory.generation;
+      keepNumbers(op.schema(), part->arguments, part->value);
       if (copies()) {
         value = shapesOf(op, part->arguments, {part->value}).at(0);
         offset = value.sym_storage_offset();
@@ -485,6 +527,7 @@ class Call : CallWithWrappers {
     {
       const Emission emission(*level_);
       siblings->values = viewsOf(op_, kept, parent, copies());
+      if (!siblings->values.empty()) keepNumbers(schema_, kept, siblings->values[0]);
     }
     siblings->generation = wrapper.memory().generation;
     const std::vector<at::Tensor> shapes = copies() ? shapesOf(op_, kept, siblings->values) : siblings->values;
@@ -592,8 +635,9 @@ class Call : CallWithWrappers {
     const std::vector<IValue> given = values();
     std::vector<IValue> stack;
     for (const size_t argument : writes.taken) stack.push_back(given[argument]);
-    // Random numbers would be drawn twice, were the call repeated: what fits is known before.
+    // Random numbers would be drawn twice, were the call repeated.
     const bool random = op_.hasTag(at::Tag::nondeterministic_seeded);
+    if (random && writes.is_out && !fitsUndrawn(writes, stack)) return false;
     call(*writes.op->handle(), stack);
     const size_t num_fresh = stack.size() - writes.written.size();
     std::vector<std::pair<at::Tensor, at::Tensor>> assigned, resized;
@@ -602,7 +646,7 @@ class Call : CallWithWrappers {
       std::vector<at::Tensor> results = tensorsIn(stack[num_fresh + i]);
       if (results.size() != targets.size()) return false;
       for (size_t k = 0; k < targets.size(); ++k) {
-        if (writes.is_out && !random && isResizedTo(targets[k], results[k])) {
+        if (writes.is_out && isResizedTo(targets[k], results[k])) {
           resized.emplace_back(targets[k], results[k]);
           continue;
         }

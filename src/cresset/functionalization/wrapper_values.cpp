@@ -123,14 +123,10 @@ at::Tensor fitted(at::Tensor value, const at::Tensor& before, bool copies) {
           "Within cresset.functionalize, a conjugate or negative view from outside can't be written where views are "
           "removed: pass x.resolve_conj() or x.resolve_neg()");
     }
-    if (value.is_conj() != before.is_conj()) {
-      value = at::_ops::conj_physical::call(value);
-      if (before.is_conj()) value = at::_ops::_conj::call(value);
-    }
-    if (value.is_neg() != before.is_neg()) {
-      value = at::_ops::neg::call(value);
-      if (before.is_neg()) value = at::_ops::_neg_view::call(value);
-    }
+    if ((value.is_conj() && !before.is_conj()) || (value.is_neg() && !before.is_neg()))
+      value = at::_ops::clone::call(value, std::nullopt);  // has neither bit
+    if (before.is_conj() && !value.is_conj()) value = at::_ops::_conj::call(at::_ops::conj_physical::call(value));
+    if (before.is_neg() && !value.is_neg()) value = at::_ops::_neg_view::call(at::_ops::neg::call(value));
     CRESSET_CHECK(haveSameBits(value, before), "a new value has the conj and neg bits of the old");
   }
   if (haveSameLayout(value, before)) return value;
@@ -316,6 +312,15 @@ std::vector<at::Tensor> viewsOf(
     const c10::OperatorHandle& op, const std::vector<c10::IValue>& arguments, const at::Tensor& parent, bool copies) {
   Stack stack = arguments;
   stack[0] = parent;
+  if (parent.is_meta()) {  // a stand-in; its kernels take plain numbers
+    for (c10::IValue& value : stack) {
+      if (value.isSymInt()) value = value.toInt();
+      if (!value.isSymIntList()) continue;
+      c10::List<int64_t> numbers;
+      for (const c10::SymInt& number : value.toSymIntVector()) numbers.push_back(number.guard_int(__FILE__, __LINE__));
+      value = numbers;
+    }
+  }
   callView(op, stack, copies);
   std::vector<at::Tensor> views = stack.at(0).isTensor() ? std::vector{stack[0].toTensor()} : stack[0].toTensorVector();
   if (!copies) return views;

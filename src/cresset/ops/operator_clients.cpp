@@ -51,6 +51,13 @@ c10::SymInt sizeForClients(const at::Tensor& tensor, int64_t dim) {
   return active ? active->client->sizeOf(tensor, dim) : tensor.sym_size(dim);
 }
 
+at::Tensor tensorFor(const OperatorClient& client, const at::Tensor& tensor) {
+  if (!active || active->client == &client) return tensor;
+  const at::Tensor known = active->client->knownOutside(tensor);
+  const HandingOn outward;
+  return tensorFor(client, known);
+}
+
 void tellClientsOfWrites(const at::Tensor& tensor, bool are_seen) {
   for (const detail::ClientFrame* frame = active; frame; frame = frame->outer)
     frame->client->noteWritesAreSeen(tensor, are_seen);

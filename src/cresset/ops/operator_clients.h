@@ -21,6 +21,7 @@
 #include <c10/core/SymInt.h>
 
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace c10 {
@@ -38,6 +39,14 @@ class OperatorClient {
   virtual void call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack) = 0;
   /// A size of a tensor of its, of a number that records what is computed of it, if the client has such numbers.
   virtual c10::SymInt sizeOf(const at::Tensor& tensor, int64_t dim) { return tensor.sym_size(dim); }
+  /// A number that was the argument of this name to the operator that made the tensor: of a number that records where
+  /// it comes from, if the client has such numbers.
+  virtual c10::SymInt argumentOf(const at::Tensor&, const std::string& name, int64_t number) {
+    (void)name;
+    return number;
+  }
+  /// The tensor that the clients outside of this one know for one of its program's.
+  virtual at::Tensor knownOutside(const at::Tensor& tensor) { return tensor; }
   /// Runs what an inner client makes of a call: operators that a composite one calls, with sizes that it has computed.
   /// The arguments are the values that this client knows.
   virtual void runDecomposed(
@@ -109,6 +118,8 @@ class ClientPause {
 
 /// A size as the innermost client that sees what this thread does now has it.
 c10::SymInt sizeForClients(const at::Tensor& tensor, int64_t dim);
+/// The tensor that the client knows for one of the program that runs within it and within the clients inside of it.
+at::Tensor tensorFor(const OperatorClient& client, const at::Tensor& tensor);
 /// Tells all clients of the thread (OperatorClient::noteWritesAreSeen).
 void tellClientsOfWrites(const at::Tensor& tensor, bool are_seen = true);
 

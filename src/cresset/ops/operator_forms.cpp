@@ -41,6 +41,12 @@ constexpr ColumnCell<std::string_view> kReadsMemory[] = {
 #include "cresset/ops/table/table.def"
 };
 
+constexpr ColumnCell<const char*> kNoOut[] = {
+#define OPERATOR(name) {name, {}},
+#define NO_OUT(reason) {{}, reason},
+#include "cresset/ops/table/table.def"
+};
+
 const std::unordered_map<std::string_view, std::string_view>& preferredNames() {
   static const auto* names = new auto(byOperator(kPreferredNames));
   return *names;
@@ -251,6 +257,12 @@ const std::vector<size_t>* readsMemory(const c10::OperatorHandle& op) {
   }();
   const auto found = all->find(&op.schema());
   return found == all->end() ? nullptr : &found->second;
+}
+
+const char* refusalOfOutOverload(const Operator& op) {
+  static const auto* reasons = new auto(byOperator(kNoOut));
+  const auto found = reasons->find(op.fullName());
+  return found == reasons->end() ? nullptr : found->second;
 }
 
 const FunctionalForm* writesOfCall(const c10::OperatorHandle& op, std::span<const c10::IValue> arguments) {

@@ -62,6 +62,9 @@ const FunctionalForm* writesOfCall(const c10::OperatorHandle& op, std::span<cons
 /// column READS_MEMORY); null if it has none.
 const std::vector<size_t>* readsMemory(const c10::OperatorHandle& op);
 
+/// What the operator's overload with `out` does otherwise (the column NO_OUT); null if it does the same.
+const char* refusalOfOutOverload(const Operator& op);
+
 /// What is wrong with the columns SAME_AS, UPDATES and READS_MEMORY.
 std::vector<std::string> formErrors();
 

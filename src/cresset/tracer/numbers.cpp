@@ -200,6 +200,10 @@ c10::SymNode TracedNumber::clone() {
 c10::SymNode TracedNumber::sym_float() {
   return recordArithmetic(kindOf(Basic::ToFloat), {share(this)}, asDouble(number_));
 }
+/// Comparisons are constants of the trace, as where C++ branches by them.
+c10::SymNode TracedNumber::sym_ite(const c10::SymNode& then, const c10::SymNode& other) {
+  return guard_bool("", 0) ? then : other;
+}
 c10::SymNode TracedNumber::wrap_int(int64_t number) {
   // C++ computes with this one and a plain number, which an operator in a transform may have from a shape.
   if (Recorder* recorder = Recorder::current(); recorder && valueIn(recorder->serial()))

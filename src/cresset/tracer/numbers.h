@@ -66,6 +66,7 @@ class TracedNumber final : public c10::SymNodeImpl {
   c10::SymNode sym_or(const c10::SymNode& other) override;
   c10::SymNode sym_and(const c10::SymNode& other) override;
   c10::SymNode sym_not() override;
+  c10::SymNode sym_ite(const c10::SymNode& then, const c10::SymNode& other) override;
   c10::SymNode clone() override;
   c10::SymNode sym_float() override;
   c10::SymNode wrap_int(int64_t number) override;

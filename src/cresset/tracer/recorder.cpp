@@ -13,7 +13,9 @@
 #include <sstream>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/ir/constants.h"
 #include "cresset/ops/object_slots.h"
+#include "cresset/ops/operator.h"
 #include "cresset/support/error.h"
 
 namespace cresset::tracer {
@@ -437,6 +439,19 @@ c10::SymNode Recorder::size(const at::Tensor& tensor, const c10::SymNode& dim) {
 
 c10::SymInt Recorder::sizeOf(const at::Tensor& tensor, int64_t dim) {
   return hasMemoryOf(tensor) ? c10::SymInt(size(tensor, dim)) : tensor.sym_size(dim);
+}
+
+c10::SymInt Recorder::argumentOf(const at::Tensor& tensor, const std::string& name, int64_t number) {
+  Value* value = findTensor(tensor);
+  if (!value) return number;
+  Node* node = value->node();
+  if (node->kind() == prim::ListUnpack || isBasic(node, Basic::Element)) node = node->input(0)->node();
+  const Operator* op = operatorOf(*node);
+  const auto index = op ? op->schema().argumentIndexWithName(name) : std::nullopt;
+  if (!index) return number;
+  Value* argument = node->input(static_cast<size_t>(*index));
+  if (isConstant(argument) || argument->type()->kind() != c10::TypeKind::IntType) return number;
+  return c10::SymInt(c10::SymNode(c10::make_intrusive<TracedNumber>(number, argument, serial_)));
 }
 
 c10::SymNode Recorder::intOf(Symbol kind, const at::Tensor& tensor, int64_t number) {

@@ -163,6 +163,7 @@ class Recorder final : public OperatorClient {
   // ---- Events
   void call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack) override;
   c10::SymInt sizeOf(const at::Tensor& tensor, int64_t dim) override;
+  c10::SymInt argumentOf(const at::Tensor& tensor, const std::string& name, int64_t number) override;
   void noteWritesAreSeen(const at::Tensor& tensor, bool are_seen) override;
   void runDecomposed(const c10::OperatorHandle& op, const Stack& arguments, const std::function<void()>& run) override;
   void runWithSizesOf(const at::Tensor& tensor, const std::function<void()>& run) override;
@@ -317,7 +318,7 @@ class Recorder final : public OperatorClient {
     at::Tensor tensor;
     std::vector<int64_t> dims;
   };
-  static Measured measured(const at::Tensor& tensor);
+  Measured measured(const at::Tensor& tensor);
   /// Whether it is an argument of the call that the program made.
   bool isGiven(double number) const;
   /// Whether an operator runs that `reshape` called: for its operand, which others may not be.

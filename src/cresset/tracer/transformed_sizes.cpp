@@ -37,7 +37,9 @@ Recorder::Measured Recorder::measured(const at::Tensor& tensor) {
   Measured result{tensor, std::vector<int64_t>(static_cast<size_t>(tensor.is_nested() ? 0 : tensor.dim()))};
   std::iota(result.dims.begin(), result.dims.end(), 0);
   while (result.tensor.defined()) {
-    if (const auto* wrapper = at::functorch::maybeGetTensorWrapper(result.tensor)) {
+    if (at::Tensor known = tensorFor(*this, result.tensor); !known.is_same(result.tensor)) {
+      result.tensor = std::move(known);
+    } else if (const auto* wrapper = at::functorch::maybeGetTensorWrapper(result.tensor)) {
       result.tensor = wrapper->value();
     } else if (auto* batched = at::functorch::maybeGetBatchedImpl(result.tensor)) {
       for (int64_t& dim : result.dims) dim += dim >= batched->bdim();

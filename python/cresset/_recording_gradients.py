@@ -1,0 +1,152 @@
+"""Rows of frame capture for torch.autograd.grad. Part of `_recording.py`.
+
+It runs along the tape that the plan itself records, from what the plan computes to what it computes or to leaves: then all that
+it does besides is to that tape, which a plan that is given up leaves behind. So each run checks that no tensor from outside
+brings a tape or hooks of its own (`are_plain_leaves`).
+"""
+
+import operator
+
+import torch
+
+from . import _C
+from ._recording_values import NamedTuple, NoRow, Pairs, Value, View
+from ._rows import argument_of, is_functional, is_in_place, was_added
+from ._segments import BINARY, COMPARE, COMPUTES, UNARY
+
+GRAD, GRAD_CODE = torch.autograd.grad, torch.autograd.grad.__code__
+REQUIRES_GRAD = torch.Tensor.requires_grad_
+_ARGUMENTS = ("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs", "allow_unused")
+_FLAGS = ("retain_graph", "create_graph", "allow_unused")
+
+
+def begin_tape(tensor):
+    """A tensor of the same value, from which on a tape is recorded, and which is part of the tape that the tensor is on."""
+    if tensor.requires_grad and torch.is_grad_enabled():
+        return tensor.view_as(tensor)
+    return tensor.detach().requires_grad_()
+
+
+_OPERATORS = (*BINARY, *COMPARE, *UNARY, operator.getitem, operator.setitem, getattr, GRAD, REQUIRES_GRAD, begin_tape)
+
+
+def are_plain_leaves(*tensors):
+    """Whether those that require gradients are leaves without hooks."""
+    return not any(t.requires_grad and (not t.is_leaf or t._backward_hooks) for t in tensors)
+
+
+class Gradients:
+    """What a recorder does for calls of torch.autograd.grad, and of requires_grad_ on what the plan makes."""
+
+    def call_grad(self, callee, arguments, names):
+        name = "a call of torch.autograd.grad"
+        if self.options.backend is not None or _C._is_transformed():
+            raise NoRow(f"{name} in a graph of a backend, or in a transform")
+        given = {key: argument_of(arguments, names, key, place) for place, key in enumerate(_ARGUMENTS)}
+        given = {key: value for key, value in given.items() if value is not None}
+        if len(given) != len(arguments) or "only_inputs" in given or not {"outputs", "inputs"} <= given.keys():
+            raise NoRow(f"{name} with other arguments")
+        self.identical(callee)
+        self.has_code(GRAD, GRAD_CODE)
+        self.check_untransformed()
+        inputs = []
+        for key, value in given.items():
+            is_plain = type(value) is Value
+            if key in _FLAGS or (key == "grad_outputs" and is_plain and value.object is None):
+                if not is_plain or type(value.object) not in (bool, type(None)):
+                    raise NoRow(f"{name} with other arguments")
+                self.pin(value)
+                inputs.append(self.register(value))
+            else:
+                found = self.tensors_to(value, name)
+                inputs.append(self.emit("List", inputs=[self.register(each) for each in found]))
+        self.check_leaves(name)
+        self.num_calls += 1
+        function = self.register(self.constant(GRAD))
+        self.pending = self.compute("Call", function, object=tuple(given), inputs=inputs)
+        self.unpacked.add(self.pending)
+
+    def tensors_to(self, value, name):
+        """The tensors of an argument: one, or those of a list, a tuple, a dict's values or what `parameters()` yields."""
+        if self.is_tensor(value):
+            found = [value]
+        elif isinstance(value, NamedTuple) or not (isinstance(value, (Pairs, View)) or self.is_sequence(value)):
+            raise NoRow(f"{name} of other than tensors")
+        else:
+            found = self.iterated(value)
+        if not found or not all(map(self.is_tensor, found)):
+            raise NoRow(f"{name} of other than tensors")
+        return [self.typed(each) for each in found]
+
+    def check_leaves(self, name):
+        """Checks that the tape of what is computed begins in the plan."""
+        steps = {step[1]: step for step in self.steps}
+        made = self.made_of_tensors()
+        outside = [
+            register for register, value in self.values.items() if self.is_tensor(value) and register not in made
+        ]
+        if any(steps.get(register, ("Call",))[0] == "Call" for register in outside) or self.calls_added():
+            raise NoRow(f"{name} along what other functions compute")
+        if not are_plain_leaves(*[self.values[register].object for register in outside]):
+            raise NoRow(f"{name} along what was computed before, or with hooks")
+        function = self.register(self.constant(are_plain_leaves))
+        result = self.emit("Call", function, inputs=outside)
+        self.see(result, True)
+        self.check("CheckIs", result, object=True)
+
+    def check_untransformed(self):
+        """Checks that no transform of torch.func runs, within which a tape is another thing."""
+        if ("untransformed",) not in self.checked:
+            self.checked["untransformed",] = True
+            self.check("CheckZero", object=_C._is_transformed)
+
+    def calls_added(self):
+        """Whether the plan calls functions of which only their authors say what they do."""
+        calls = (self.values[a].object for kind, _, a, *_ in self.steps if kind == "Call")
+        return any(was_added(getattr(call, "function", call)) for call in calls)
+
+    def made_of_tensors(self):
+        """The registers of what calls of the plan compute of tensors, and of parts of it."""
+        made = set()
+        for kind, register, a, _, _, inputs in self.steps:
+            if kind == "Call":
+                function = self.values[a].object
+                function = function.function if type(function) is _C._CallInModes else function
+                is_known = (
+                    any(function is each for each in _OPERATORS) or is_functional(function) or is_in_place(function)
+                )
+                if is_known and not was_added(function):
+                    made.add(register)
+            elif kind in COMPUTES:
+                if any(self.is_tensor(self.values.get(each)) for each in (a, *inputs)):
+                    made.add(register)
+            elif kind == "Item" and a in made:
+                made.add(register)
+        return made
+
+    def call_requires_grad(self, callee, arguments, names):
+        """`requires_grad_` of a tensor that a call of the plan has made: it becomes a leaf of the plan's own."""
+        value = arguments[0] if arguments else None
+        flag = argument_of(arguments, names, "requires_grad", 1)
+        may_be = (
+            self.options.backend is None
+            and not _C._is_transformed()
+            and self.is_tensor(value)
+            and value.register in self.new
+        )
+        if not may_be or len(arguments) != 1 + (flag is not None):
+            raise NoRow("a tensor's requires_grad_")
+        self.identical(callee)
+        self.check_untransformed()
+        inputs = [value.register] if flag is None else [value.register, self.register(flag)]
+        if flag is not None:
+            self.flag_of(flag)
+        register = self.compute("Call", self.register(callee), object=names or None, inputs=inputs)
+        self.see(register, value.object)
+        self.written[register] = value.register
+        self.pending = value  # the same object
+
+    def set_requires_grad(self, owner, flag):
+        """`x.requires_grad = flag`."""
+        self.call_requires_grad(self.constant(REQUIRES_GRAD), [owner, flag], ())
+        self.pending = None

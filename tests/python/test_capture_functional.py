@@ -1,0 +1,291 @@
+"""Captured functions that go over the parameters of a module, or call it with others: one plan, and what it checks."""
+
+import pytest
+import torch
+from torch.func import functional_call
+
+import cresset
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(4, 4) for _ in range(3)])
+        self.norm = torch.nn.BatchNorm1d(4)
+        self.out = torch.nn.Linear(4, 2)
+
+    def forward(self, x, scale=1.0):
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        return self.out(self.norm(x)) * scale
+
+
+class Tied(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+        self.second.weight = self.first.weight
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x) * 2 + 1)) - 1
+
+
+class Keeps(torch.nn.Module):
+    """Sets a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("last", torch.zeros(4))
+        self.inner = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = torch.relu(self.inner(x) * 2 + 1)
+        self.last = x.detach().mean(0)
+        return x + self.last
+
+
+def parameters_of(module, seed):
+    generator = torch.Generator().manual_seed(seed)
+    return {
+        name: torch.randn(value.shape, generator=generator, requires_grad=True)
+        for name, value in module.named_parameters()
+    }
+
+
+def check(function, calls, plans=1, **options):
+    """Each call of the captured function is the function's own, gradients included; there are so many plans that ran."""
+    cresset.reset()
+    compiled = cresset.compile(function, **options)
+    for i, make in enumerate(calls):
+        found = []
+        for each in (function, compiled):
+            torch.manual_seed(i)
+            arguments = make()
+            result = each(*arguments)
+            leaves = [leaf for leaf in arguments_in(arguments) if leaf.requires_grad]
+            gradients = torch.autograd.grad(result.sum(), leaves, allow_unused=True) if leaves else ()
+            found.append((result, *gradients))
+        for ours, expected in zip(found[1], found[0], strict=True):
+            assert (ours is None) == (expected is None)
+            assert ours is None or torch.allclose(ours, expected, rtol=1e-5, atol=1e-6)
+        assert torch.equal(found[0][0], found[1][0])
+    ran = [plan for plan in cresset.explain(compiled).plans if plan.applied]
+    assert len(ran) == plans, cresset.explain(compiled)
+    return ran
+
+
+def arguments_in(value):
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (tuple, list, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from arguments_in(item)
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_functional_call_is_one_graph(fullgraph):
+    net = Net().eval()
+
+    def f(parameters, x):
+        return functional_call(net, parameters, (x * 2,), {"scale": 2.0}) + 1
+
+    (plan,) = check(
+        f, [lambda i=i: (parameters_of(net, i), torch.randn(3 + i % 2, 4)) for i in range(5)], fullgraph=fullgraph
+    )
+    assert plan.graph_calls > 10
+
+
+def test_functional_call_with_one_argument_and_some_parameters():
+    net = Net().eval()
+
+    def f(weight, x):
+        return functional_call(net, {"out.weight": weight * 2}, x).relu() + net.out.weight.sum()
+
+    check(f, [lambda: (torch.randn(2, 4, requires_grad=True), torch.randn(3, 4))] * 4, fullgraph=True)
+
+
+def test_functional_call_with_dicts_of_parameters_and_buffers():
+    net = Net().eval()
+
+    def f(x):
+        parameters = {name: value * 2 for name, value in net.named_parameters()}
+        return functional_call(net, (parameters, dict(net.named_buffers())), x, strict=True).relu() * 2
+
+    check(f, [lambda: (torch.randn(3, 4),)] * 4, fullgraph=True)
+
+
+def test_functional_call_in_training_counts_in_the_buffers_that_it_is_given():
+    net = Net()
+
+    def f(buffers, x):
+        return functional_call(net, buffers, x).relu() * 2
+
+    def buffers():
+        return {name: value.clone() for name, value in net.named_buffers()}
+
+    compiled = cresset.compile(f)
+    ours, expected = buffers(), buffers()
+    for i in range(6):
+        x = torch.randn(3 + i % 2, 4)
+        assert torch.equal(f(expected, x), compiled(ours, x))
+        assert all(torch.equal(value, expected[name]) for name, value in ours.items())
+    assert net.norm.num_batches_tracked == 0
+    assert int(ours["norm.num_batches_tracked"]) == 6
+
+
+def test_tied_parameters_are_replaced_together():
+    net = Tied()
+
+    def f(weight, x):
+        return functional_call(net, {"first.weight": weight}, x) * 2
+
+    def apart(weight, x):
+        return functional_call(net, {"first.weight": weight}, x, tie_weights=False) * 2
+
+    calls = [lambda: (torch.randn(4, 4, requires_grad=True), torch.randn(3, 4))] * 4
+    check(f, calls, fullgraph=True)
+    check(apart, calls, fullgraph=True)
+
+
+def test_plans_see_that_parameters_are_no_longer_tied():
+    net = Tied()
+
+    def f(weight, x):
+        return functional_call(net, {"first.weight": weight}, x) * 2
+
+    compiled = cresset.compile(f)
+    for i in range(8):
+        if i == 4:
+            net.second.weight = torch.nn.Parameter(torch.randn(4, 4))
+        weight, x = torch.randn(4, 4), torch.randn(3, 4)
+        assert torch.equal(compiled(weight, x), f(weight, x)), i
+
+
+def test_plans_see_names_that_come_and_go():
+    net = Net().eval()
+
+    def f(x):
+        return functional_call(net, dict(net.named_parameters()), x) + sum(p.sum() for p in net.parameters())
+
+    compiled = cresset.compile(f)
+    for i in range(10):
+        if i == 4:
+            net.more = torch.nn.Linear(2, 2)
+        if i == 7:
+            net.out.bias = None
+        x = torch.randn(3, 4)
+        assert torch.equal(compiled(x), f(x)), i
+
+
+def test_a_buffer_that_the_forward_sets_is_set_in_the_dict():
+    net = Keeps()
+
+    def f(buffers, x):
+        return functional_call(net, buffers, x) * 2
+
+    compiled = cresset.compile(f)
+    ours, expected = {"last": torch.zeros(4)}, {"last": torch.zeros(4)}
+    for _ in range(5):
+        x = torch.randn(3, 4)
+        assert torch.equal(f(expected, x), compiled(ours, x))
+        assert torch.equal(ours["last"], expected["last"])
+    assert torch.equal(net.last, torch.zeros(4))
+
+
+def test_errors_of_functional_call_are_its_own():
+    net = Net().eval()
+
+    def f(parameters, x):
+        return functional_call(net, parameters, (x,), strict=True) + 1
+
+    compiled = cresset.compile(f)
+    for i in range(6):
+        given = parameters_of(net, i)
+        given |= {name: value.clone() for name, value in net.named_buffers()}
+        if i % 2:
+            del given["out.bias"]
+            with pytest.raises(RuntimeError, match="Missing key"):
+                compiled(given, torch.randn(3, 4))
+        else:
+            x = torch.randn(3, 4)
+            assert torch.equal(compiled(given, x), f(given, x))
+    for group in net.named_parameters():
+        assert isinstance(group[1], torch.nn.Parameter)
+
+
+def test_the_forward_raises():
+    class Raises(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Linear(4, 4)
+
+        def forward(self, x, n):
+            y = torch.relu(self.inner(x) * 2 + 1)
+            if n > 2:
+                raise KeyError(n)
+            return y
+
+    net = Raises()
+
+    def f(parameters, x, n):
+        try:
+            y = functional_call(net, parameters, (x, n))
+        except KeyError:
+            y = x * 3
+        return y + net.inner.weight.sum()
+
+    compiled = cresset.compile(f)
+    for n in (1, 1, 3, 3, 1, 3, 3, 1):
+        parameters, x = parameters_of(net, n), torch.randn(3, 4)
+        assert torch.equal(compiled(parameters, x, n), f(parameters, x, n)), n
+
+
+def test_iterations_over_parameters():
+    net = Net().eval()
+
+    def f(x):
+        penalty = sum(p.pow(2).sum() for p in net.parameters() if p.dim() > 1)
+        for name, buffer in net.named_buffers():
+            if name.endswith("mean"):
+                penalty = penalty + buffer.sum()
+        return net(x).sum() + penalty
+
+    check(f, [lambda i=i: (torch.randn(2 + i, 4),) for i in range(4)], fullgraph=True)
+
+
+def test_buffers_that_are_set_while_they_are_gone_over():
+    class Buffers(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            for name in "abc":
+                self.register_buffer(name, torch.ones(2))
+
+        def forward(self, x):
+            found = []
+            for buffer in self.buffers():
+                self.c = buffer + 1
+                found.append(torch.sin(buffer * 2) + x)
+            return torch.stack(found)
+
+    ours, expected = Buffers(), Buffers()
+    compiled = cresset.compile(ours)
+    for _ in range(5):
+        x = torch.randn(2)
+        assert torch.equal(compiled(x), expected(x))
+
+
+def test_a_module_that_finds_its_parameters_itself():
+    class Own(Net):
+        def named_parameters(self, *args, **kwargs):
+            return iter([("out.bias", self.out.bias)])
+
+    net = Own().eval()
+
+    def f(bias, x):
+        penalty = sum(p.pow(2).sum() for p in net.parameters())
+        return functional_call(net, {"out.bias": bias}, x) + penalty
+
+    compiled = cresset.compile(f)
+    for _ in range(4):
+        bias, x = torch.randn(2), torch.randn(3, 4)
+        assert torch.equal(compiled(bias, x), f(bias, x))
