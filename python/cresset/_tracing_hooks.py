@@ -463,8 +463,8 @@ _HANDLERS = {
     _Tensor.__complex__: _converting("Python complex"),
     _Tensor.__index__: _to_index,
     _Tensor.item: _item,
-    torch._C.TensorBase.tolist: _to_list,  # the methods of torch.Tensor may be those that functionalize sets
-    torch._C.TensorBase.numpy: _converting("NumPy array"),
+    _Tensor.tolist: _to_list,
+    _Tensor.numpy: _converting("NumPy array"),
     _Tensor.__array__: _converting("NumPy array", python=True),
     _Tensor.__contains__: _converting("Python boolean", python=True),
     _Tensor.__getitem__: _get_item,

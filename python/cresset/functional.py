@@ -93,7 +93,7 @@ def _given_away(name):
 
     @functools.wraps(original)
     def method(self, *args, **kwargs):
-        if not _C._in_functional_level() or self.requires_grad:
+        if self.requires_grad:
             return original(self, *args, **kwargs)
         memory = _C._functional_sync(self, True)
         with _C._ClientPause():
@@ -107,8 +107,6 @@ def _read(name):
 
     @functools.wraps(original)
     def method(self, *args, **kwargs):
-        if not _C._in_functional_level():
-            return original(self, *args, **kwargs)
         if not _C._is_functional(self):  # a tensor from outside, perhaps of a class of its own
             _C._functional_sync(self, True)
             with _C._ClientPause():
@@ -127,13 +125,20 @@ def _refused(name):
 
     @functools.wraps(original)
     def method(self, *args, **kwargs):
-        if _C._in_functional_level():
-            raise UserError(
-                f"Within cresset.functionalize, Tensor.{name} can't be called: it writes past the operators."
-            )
-        return original(self, *args, **kwargs)
+        raise UserError(f"Within cresset.functionalize, Tensor.{name} can't be called: it writes past the operators.")
 
     return method
+
+
+class _MemoryReader:
+    """A method of torch.Tensor: another one while the thread runs a functionalized program, the original itself else, so that
+    whoever asks for it by identity finds it, and its warnings point to its caller."""
+
+    def __init__(self, original, within):
+        self.original, self.within = original, within
+
+    def __get__(self, tensor, kind=None):
+        return (self.within if _C._in_functional_level() else self.original).__get__(tensor, kind)
 
 
 _METHODS = (
@@ -155,7 +160,7 @@ def _set_methods():
             return
         for make, names in _METHODS:
             for name in names:
-                setattr(torch.Tensor, name, make(name))
+                setattr(torch.Tensor, name, _MemoryReader(getattr(torch.Tensor, name), make(name)))
         _methods_are_set = True
 
 
