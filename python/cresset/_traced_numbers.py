@@ -105,9 +105,11 @@ class _Traced:
         return repr(self._number)
 
     def __str__(self):
+        self._decide("string")
         return str(self._number)
 
     def __format__(self, spec):
+        self._decide("string")
         return format(self._number, spec)
 
     def __bool__(self):

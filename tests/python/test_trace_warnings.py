@@ -339,3 +339,10 @@ def test_a_fork_that_fails():
 
     traced = cresset.trace(function, torch.rand(2, 3))
     assert torch.equal(traced(torch.ones(2)), torch.full((2,), 2.0))
+
+
+@pytest.mark.parametrize("text_of", [str, "{}".format, lambda size: f"{size:>4}"])
+def test_texts_of_sizes(text_of):
+    with pytest.warns(cresset.TracerWarning, match="Converting a tensor to a Python string"):
+        traced = cresset.trace(lambda x: x * len(text_of(x.shape[0])), (torch.randn(12, 3),), check_trace=False)
+    assert torch.equal(traced(torch.ones(12, 3)), torch.ones(12, 3) * len(text_of(12)))

@@ -1152,3 +1152,18 @@ def test_compiling_for_a_call_is_within_its_limits():
     with cresset.Limits(seconds=0.02), pytest.raises(cresset.LimitError):
         loaded(1)
     assert loaded(0) == module(0)  # it can be compiled later
+
+
+def test_blocks_of_calls_nest_to_a_bounded_depth():
+    """Each function has 100 blocks inside of each other, inlined they would have 6,000: passes walk them by recursion."""
+    lines = []
+    for k in reversed(range(60)):
+        lines.append(f"def f{k}(x: Tensor) -> Tensor:")
+        lines += ["  " * (d + 1) + f"if x.dim() > {d % 2}:" for d in range(100)]
+        lines += ["  " * 101 + (f"x = f{k + 1}(x)" if k < 59 else "x = x.neg()"), "  return x"]
+    unit = cresset.CompilationUnit("\n".join(lines) + "\n")
+    text = str(unit.f0.inlined_graph)
+    assert max(len(line) - len(line.lstrip()) for line in text.splitlines()) <= 4 * 1002
+    assert "prim::CallFunction" in text
+    for _ in range(3):
+        assert torch.equal(unit.f0(torch.ones(2, 2)), -torch.ones(2, 2))
