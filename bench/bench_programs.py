@@ -2,7 +2,7 @@
 
     python bench/bench_programs.py [NAME ...]
 
-Medians of rounds in which all engines take turns; scripts, and in the last column frame capture. Calls without gradients, then forward and backward passes.
+Medians of rounds in which all engines take turns; scripts, and in the last columns frame capture with eager PyTorch's bits and with those of scripts. Calls without gradients, then forward and backward passes.
 """
 
 import argparse
@@ -64,7 +64,9 @@ def main():
     names = parser.parse_args().names or list(PROGRAMS)
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    print("| program | gradients | eager, us | torch.jit | Cresset | captured |\n|---|---|---|---|---|---|")
+    print(
+        "| program | gradients | eager, us | torch.jit | Cresset | captured | captured, default |\n|---|---|---|---|---|---|---|"
+    )
     for name in names:
         torch.manual_seed(0)
         module, arguments, trains = PROGRAMS[name]()
@@ -75,6 +77,7 @@ def main():
                 "torch.jit": torch.jit.script(module),
                 "Cresset": cresset.script(module),
                 "captured": cresset.compile(module),
+                "captured, default": cresset.compile(module, numerics="default"),
             }
             make = with_gradients if gradients else without_gradients
             found = measure({engine: make(function, arguments) for engine, function in engines.items()})
