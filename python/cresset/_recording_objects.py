@@ -96,8 +96,8 @@ class Objects:
         modules = self.constant(sys.modules)
         module = sys.modules.get(name)
         is_plain = type(module) is types.ModuleType
-        looks_up_plainly = type(module).__getattribute__ is types.ModuleType.__getattribute__
-        if type(sys.modules) is not dict or not looks_up_plainly or not (is_plain or "__spec__" in module.__dict__):
+        is_found_plainly = type(module).__getattribute__ is types.ModuleType.__getattribute__
+        if type(sys.modules) is not dict or not is_found_plainly or not (is_plain or "__spec__" in module.__dict__):
             raise NoRow(f"a module that is not there: {name}")
         value = self.dict_item(self.register(modules), name, module)
         self.typed(value)

@@ -222,12 +222,6 @@ def test_settings_of_several_objects():
 
 
 def test_settings_of_a_graph_are_forgotten_with_the_function():
-    def make():
-        def f(x, o):
-            return torch.relu(x * o.k + 1) - o.k * x
-
-        return f
-
     options = cresset._capture.options_of(None, False, None, 8)
     before = len(options.settings)
     block = Block(1)

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 import torch
-from derivative_calls import CALLS
+from derivative_calls import CALLS, INDEX, MASK
 from test_derivatives import LETTERS, NOT_TWICE, arguments_of
 
 import cresset
@@ -60,8 +60,6 @@ def both(text, numbers, tensors):
 
 
 def gradients(function, numbers, tensors, order):
-    from derivative_calls import INDEX, MASK
-
     arguments, wanted = arguments_of(tensors, torch.float64)
     torch.manual_seed(0)
     results = [function(*arguments, *numbers.values, MASK, INDEX)]

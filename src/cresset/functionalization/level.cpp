@@ -458,7 +458,7 @@ void Level::letDecompose(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   runDecomposed(op, arguments, [&] { letPass(op, keys, stack); });
 }
 
-/// The client that sees what this one hands on; null if there is none.
+/// The client that sees the calls that this one makes; null if there is none.
 OperatorClient* Level::outer() const {
   const detail::ClientFrame* own = detail::activeClients();
   while (own && own->client != this) own = own->outer;
