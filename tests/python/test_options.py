@@ -196,7 +196,7 @@ def test_plans_per_function():
 
 
 def test_plan_nodes():
-    with options.override(plans="useful", plan_nodes=2):
+    with options.override(plans="useful", plan_nodes=2, optimizer_errors="report"):
         f = fresh()[0]
         function = cresset.script(f)
         for _ in range(3):
