@@ -22,11 +22,12 @@ namespace cresset {
 /// What may share memory in the graph; if so promised, tensors that come in as different inputs do not.
 std::unique_ptr<AliasDb> aliasesOfCalls(Graph& graph, bool inputs_are_distinct);
 
-/// Memory that the graph writes to through in-place operators.
+/// Memory that the graph writes to through operators.
 struct WrittenMemory {
   const Value* root = nullptr;
   bool is_input = false;
   std::vector<Node*> writes;  // in the order of the graph
+  bool is_resized = false;    // perhaps: an `out=` argument that is no view and that the graph made
   /// Why they stay; empty if they can go.
   std::string reason;
   /// Of an input: before which node of the outermost block the input must have its new value, as that node returns
@@ -42,8 +43,10 @@ class Writes {
   const std::vector<std::unique_ptr<WrittenMemory>>& all() const { return memories_; }
   /// Null if the root's memory is not written, or the writes stay.
   const WrittenMemory* removable(const Value* root) const;
-  /// Whether the node is a write that goes.
+  /// Whether the node's writes go.
   bool isRemovable(const Node* node) const;
+  /// Whether the write may give the tensor other sizes.
+  bool mayResize(const Node* node) const { return resizing_.contains(node); }
   /// Writes to tensors that stay, with reasons.
   const std::map<uint32_t, std::pair<const Node*, std::string>>& left() const { return left_; }
 
@@ -54,8 +57,12 @@ class Writes {
   void number(Block* block);
   void collect(Block* block);
   void collect(Node* node);
-  std::string whyNot(const Node& node) const;
+  std::string whyNot(const TensorWritesOfNode& writes) const;
+  std::string whyNoPlace(const Value* tensor) const;
+  WrittenMemory& memoryOf(const Value* root);
+  void leaveTogether();
   void findOtherWriters(Block* block);
+  void findOtherWrites(const Node* node, const Value* tensor, const std::string& reason);
   bool mayDisturb(const Node* node, const WrittenMemory& memory) const;
   std::span<WrittenMemory* const> memoriesAt(Location location) const;
   void checkRoots();
@@ -79,7 +86,8 @@ class Writes {
   /// Of those that the graph made: what branches made and what comes out of them.
   std::unordered_map<Location, std::vector<WrittenMemory*>> by_location_;
   std::vector<WrittenMemory*> inputs_;
-  std::unordered_map<const Node*, WrittenMemory*> by_node_;
+  std::unordered_map<const Node*, std::vector<WrittenMemory*>> by_node_;
+  std::unordered_set<const Node*> resizing_;
   std::map<uint32_t, std::pair<const Node*, std::string>> left_;  // by place in the graph
 };
 
