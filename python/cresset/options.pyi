@@ -8,7 +8,7 @@ from typing_extensions import Unpack
 descriptions: Mapping[str, str]
 
 _Choices = Literal[
-    "execution_mode", "kernels", "numerics", "perf_map", "source_ranges", "plans", "check_facts", "fail_guard", "passes"
+    "execution_mode", "kernels", "numerics", "perf_map", "source_ranges", "plans", "optimizer_errors", "check_facts", "fail_guard", "passes"
 ]
 _Integers = Literal[
     "plans_per_function",
@@ -28,6 +28,7 @@ class _Options(TypedDict, total=False):
     perf_map: Literal["off", "on"]
     source_ranges: Literal["off", "on"]
     plans: Literal["useful", "always", "loops"]
+    optimizer_errors: Literal["report", "raise"]
     plans_per_function: int
     plans_per_loop: int
     hot_loop: int
@@ -47,6 +48,7 @@ numerics: Literal["default", "exact"]
 perf_map: Literal["off", "on"]
 source_ranges: Literal["off", "on"]
 plans: Literal["useful", "always", "loops"]
+optimizer_errors: Literal["report", "raise"]
 plans_per_function: int
 plans_per_loop: int
 hot_loop: int

@@ -13,6 +13,8 @@ import torch
 # Most tests compare bits with eager PyTorch and torch.jit, which is what numerics=exact is for; also in the processes that they start. Tests of the bits
 # that Cresset has by default say so (test_kernels.py, test_reduction_kernels.py, test_product_kernels.py, test_unfused_kernels.py).
 os.environ.setdefault("CRESSET_NUMERICS", "exact")
+# Users only miss a plan where the optimizer fails; tests fail there.
+os.environ.setdefault("CRESSET_OPTIMIZER_ERRORS", "raise")
 
 # A shell that starts a job in the background has it ignore Ctrl-C; tests of interrupts need Python's own handler.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -23,6 +23,7 @@ VALUES = {
     "perf_map": "on",
     "source_ranges": "off",
     "plans": "always",
+    "optimizer_errors": "raise",
     "plans_per_function": 3,
     "plans_per_loop": 2,
     "hot_loop": 7,

@@ -527,12 +527,6 @@ bool onlyAsksForSizes(std::string_view text, std::string_view name) {
   return true;
 }
 
-/// Whether autograd keeps more of what the operator takes than its rules read.
-bool keepsMoreThanRules(const Operator& op) {
-  return op.autogradKeepsMore() || op.schema().name().ends_with("_backward") ||
-         op.schema().name().ends_with("_backward_data");
-}
-
 }  // namespace
 
 bool mayBeKept(Node* node, size_t operand) {
@@ -546,7 +540,7 @@ bool mayBeKept(Node* node, size_t operand) {
         return !isNoneConstant(input) && mayRequireGrad(input->type());
       }))
     return false;
-  if (!hasDerivative(*op) || keepsMoreThanRules(*op)) return true;
+  if (!hasDerivative(*op) || op->autogradKeepsMore()) return true;
   // What several formulas share autograd keeps for each of them, and for those of several arguments all they name.
   const std::string name = nameInRules(*op, operand);
   for (const Rule* rule : rules) {

@@ -23,7 +23,7 @@ WithoutPlan reasonOf(Unreadable why) {
 
 /// Errors of the optimizer are errors of the call where tests want to see them.
 void throwIfWanted(const Function& function, const std::exception& error) {
-  if (plansAlways() || loopsAlways())
+  if (plansAlways() || loopsAlways() || options::optimizer_errors() == OptimizerErrors::Raise)
     throw InternalError("no plan for " + function.qualname().qualifiedName() + ": " + error.what());
 }
 

@@ -64,8 +64,7 @@ bool keepsSizesOfPart(const Node& scatter, std::string_view view) {
       }
       return source.inputs().size() + 1 == scatter.inputs().size();
     }
-    const bool keeps = op->isInPlaceReuse() || op->fullName().ends_with("_scatter");
-    if (!keeps) return false;
+    if (!op->isInPlaceReuse() && !op->keepsSizes()) return false;
     part = source.inputs()[0];
   }
 }

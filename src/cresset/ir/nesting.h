@@ -3,10 +3,27 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "cresset/ir/graph.h"
 
 namespace cresset {
+
+/// How many of a graph's blocks stand inside of each other: 0 where no node has blocks. Doesn't recurse.
+inline size_t nestingIn(const Graph& graph) {
+  size_t deepest = 0;
+  std::vector<std::pair<const Block*, size_t>> work{{graph.block(), 0}};
+  while (!work.empty()) {
+    const auto [block, depth] = work.back();
+    work.pop_back();
+    deepest = std::max(deepest, depth);
+    for (const Node* node : block->nodes()) {
+      for (const Block* inner : node->blocks()) work.emplace_back(inner, depth + 1);
+    }
+  }
+  return deepest;
+}
 
 /// The node of `block` that is `node`, or in whose blocks it stands; null if there is none. Time grows with the depth
 /// of `node`.

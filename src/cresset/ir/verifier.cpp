@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "cresset/ir/constants.h"
+#include "cresset/ir/nesting.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/structure.h"
 #include "cresset/ir/subgraph.h"
@@ -204,17 +205,9 @@ void verify(const Graph& graph) {
 void verifyEdited(const Graph& graph) {
   constexpr size_t kMaxNesting = 4'000;
   verify(graph);
-  std::vector<std::pair<const Block*, size_t>> work{{graph.block(), 0}};
-  while (!work.empty()) {
-    const auto [block, depth] = work.back();
-    work.pop_back();
-    if (depth >= kMaxNesting)
-      throw UserError(
-          "The graph's blocks nest too deeply: at most " + std::to_string(kMaxNesting) + " levels are supported");
-    for (const Node* node : block->nodes()) {
-      for (const Block* inner : node->blocks()) work.emplace_back(inner, depth + 1);
-    }
-  }
+  if (nestingIn(graph) >= kMaxNesting)
+    throw UserError(
+        "The graph's blocks nest too deeply: at most " + std::to_string(kMaxNesting) + " levels are supported");
 }
 
 }  // namespace cresset

@@ -54,7 +54,7 @@ enum class Trait : uint32_t {
   ReusesFirst = 64,          // returns a new tensor, in the memory of the first argument if that has no other owner
   MayShareArguments = 16,    // may return an argument itself or a view of it, though its schema says "fresh"
   MayReturnSelf = 128,       // may return its first argument itself
-  KeepsSizes = 256,          // writes to its first argument and leaves its sizes
+  KeepsSizes = 256,          // what it returns or writes to has the sizes of its first argument
   TakesSizesOnly = 512,      // takes the sizes and kind of its first argument; no gradient flows through it
   AsksAutograd = 1024,       // asks a tensor for its place in autograd
   AutogradKeepsMore = 2048,  // autograd keeps more of its arguments and results than the rules of its derivative read

@@ -20,6 +20,7 @@
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/nesting.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/inline_subgraphs.h"
@@ -42,21 +43,6 @@ size_t nestingOf(const Node& node) {
     block = owner ? owner->owningBlock() : nullptr;
   }
   return depth;
-}
-
-/// How many of a graph's blocks stand inside of each other.
-size_t nestingIn(const Graph& graph) {
-  size_t deepest = 0;
-  std::vector<std::pair<const Block*, size_t>> work{{graph.block(), 0}};
-  while (!work.empty()) {
-    const auto [block, depth] = work.back();
-    work.pop_back();
-    deepest = std::max(deepest, depth);
-    for (const Node* node : block->nodes()) {
-      for (const Block* inner : node->blocks()) work.emplace_back(inner, depth + 1);
-    }
-  }
-  return deepest;
 }
 
 /// Whether the function is being inlined already, or the call stands too deep.

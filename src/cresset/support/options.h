@@ -26,6 +26,7 @@ enum class ExecutionMode {
   Optimize,   // plans: graphs that passes have rewritten for the kinds of arguments that calls bring
 };
 enum class PlanMode { Useful, Always, Loops };
+enum class OptimizerErrors { Report, Raise };
 enum class Numerics { Default, Exact };
 enum class KernelMode {
   Off,
