@@ -56,12 +56,13 @@ PROGRAMS = {
     "two parts": "a = x * 2\n  b = y * 3\n  torch.ops.functional_graphs.swap(a[0], b[1])\n  return a, b",
     "a result beside": "a = x * 2\n  s = torch.ops.functional_graphs.sum_and_clear(a[2])\n  s.add_(1)\n  return a, s, s * 2",
     "random": "a = x * 2\n  a.normal_()\n  a[0].bernoulli_(0.5)\n  a[1].uniform_(1.0, 2.0)\n  return a + torch.rand_like(a), torch.rand([2])",
-    "no form": "a = x * 2\n  a.pow_(2)\n  a[0].floor_divide_(3)\n  a.dropout_(0.5, True)\n  return a" if False else
-    "a = x * 2\n  a.pow_(2)\n  a[0].floor_divide_(3)\n  return a",
+    "no form": "a = x * 2\n  a.pow_(2)\n  a[0].floor_divide_(3)\n  return a",
     "dropout": "a = x * 2\n  torch.dropout_(a, 0.5, True)\n  return a, torch.rand([2])",
     "unsqueeze_": "a = x * 2\n  a.unsqueeze_(0)\n  a.add_(1)\n  return a, a.dim()",
     "t_ and others": "a = x * 2\n  v = a[1]\n  b = a.t_()\n  b.add_(1)\n  a.transpose_(0, 1).squeeze_()\n  v.mul_(3)\n  return a, b, v",
-    "unsqueeze_ in a loop": "l = [x]\n  for i in range(3):\n    a = x * i\n    a.unsqueeze_(i % 2)\n    a[0].add_(1)\n    l.append(a)\n  return l",
+    "unsqueeze_ in a loop": "s = x.sum()\n  for i in range(3):\n    a = x * i\n    a.unsqueeze_(i % 2)\n    a[0].add_(1)\n    s = s + a.sum() * a.size(0)\n  return s",
+    "t_ in a branch": "a = x * 2\n  if bool(x.sum() > 0):\n    a.unsqueeze_(0)\n  else:\n    a.add_(1)\n  a.mul_(2)\n  return a",
+    "resize_": "a = x * 2\n  a.resize_([3, 2]).add_(1)\n  b = y + 1\n  b.resize_as_(a)\n  return a, b",
     "a list that is written": "a = x * 2\n  b = y * 2\n  torch._foreach_add_([a, b], 1.5)\n  torch._foreach_mul_([b, a], [a * 2, b * 3])\n  return a, b",
     "parts in a list": "a = x * 2\n  b = y * 2\n  torch._foreach_sqrt_([a[0], b[:, 1]])\n  return a, b",
 }  # fmt: skip
@@ -72,11 +73,13 @@ def test_programs(name):
     plain, functional = functionalized(f"def f(x: Tensor, y: Tensor):\n  {PROGRAMS[name]}\n")
     for _ in range(3):
         compare(plain, functional, arguments)
-    assert "functional_" in str(functional.graph) or "_" in name or " " not in name
     cresset.parse_ir(str(functional.graph))
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+GRADIENT_PROGRAMS = [name for name in PROGRAMS if name != "resize_"]  # eager refuses to resize what requires gradients
+
+
+@pytest.mark.parametrize("name", GRADIENT_PROGRAMS)
 def test_gradients(name):
     """Of the sums of results; where eager refuses them (`out=`), so does the functional program."""
     plain, functional = functionalized(f"def f(x: Tensor, y: Tensor):\n  {PROGRAMS[name]}\n")
@@ -103,13 +106,14 @@ def test_gradients(name):
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("z = torch.empty_like(x)\n  v = z.view(-1)\n  torch.add(x, y, out=z)\n  return v, z", "was made before the write"),
+        ("z = torch.empty_like(x)\n  v = z.view(-1)\n  torch.add(x, y, out=z)\n  return v, z", "may give it other sizes"),
         ("a = x * 2\n  torch.ops.functional_graphs.swap(a[0], a[1])\n  return a", "writes to one tensor in several ways"),
-        ("torch.ops.functional_graphs.swap(x, y)\n  return x + y", "may write to the tensor, too"),
+        ("torch.ops.functional_graphs.swap(x, y)\n  return x + y", "may share its memory and is used after the write"),
         ("a = x * 2\n  torch._foreach_add_([a, a], 1)\n  return a", "writes to one tensor in several ways"),
         ("l = [x * 2, y * 2]\n  l.append(x)\n  torch._foreach_add_(l, 1)\n  return l", "which tensors it writes to is not known"),
-        ("a = x * 2\n  if bool(x.sum() > 0):\n    a.unsqueeze_(0)\n  return a", "may change the sizes"),
-        ("a = x * 2\n  l = [a]\n  a.t_()\n  return l", "may change the sizes"),
+        ("a = x * 2\n  l = [a]\n  a.t_()\n  return l", "a result of prim::ListConstruct may share or hold its memory"),
+        ("a = x * 2\n  a[0].resize_([2])\n  return a", "may change the sizes of a view"),
+        ("a = x * 2\n  a.as_strided_([2], [1])\n  return a", "reaches memory by its address"),
         ("x.t_()\n  return x", "may change the sizes"),
     ],
 )  # fmt: skip
@@ -166,18 +170,21 @@ def test_running_statistics():
 
 
 def test_an_operator_that_is_registered_later():
-    with pytest.raises(RuntimeError):
-        cresset.parse_ir("graph(%x : Tensor):\n  %y : Tensor = cresset::functional_functional_graphs_later_(%x)\n  return (%y)\n")
+    name = "cresset::functional_functional_graphs_later_"
+    text = f"graph(%x : Tensor, %b : bool):\n  %y : Tensor = {name}(%x, %b)\n  return (%y)\n"
+    early = cresset.parse_ir(text)
     library.define("later_(Tensor(a!) x) -> Tensor(a!)")
     library.impl("later_", lambda x: x.add_(7), "CPU")
     plain, functional = functionalized(
         "def f(x: Tensor):\n  a = x * 1\n  torch.ops.functional_graphs.later_(a)\n  return a\n"
     )
     compare(plain, functional, lambda: [torch.ones(3)])
+    for graph in (early, cresset.parse_ir(text)):
+        assert torch.equal(cresset.function_from_graph("f", graph)(torch.ones(2), False), torch.full((2,), 8.0))
 
 
-#: Eager takes tensors that are not contiguous for such as are; results that are sparse; uninitialized memory.
-SKIPPED = {"empty", "empty_permuted", "empty_strided", "sparse.sampled_addmm"}
+#: Uninitialized memory; sparse results; running statistics that are constants of the trace.
+SKIPPED = {"empty", "empty_permuted", "empty_strided", "sparse.sampled_addmm", "_native_batch_norm_legit"}
 OUT = [op for op in op_db if op.supports_out and op.name not in SKIPPED]
 
 
@@ -204,12 +211,12 @@ def differing(op):
             torch.manual_seed(0)
             try:
                 traced = cresset.trace(call, (torch.ones(2),), check_trace=False)
-            except RuntimeError:
+            except (RuntimeError, TypeError):
                 continue
             torch.manual_seed(0)
             expected = traced(torch.ones(2))
             functional = cresset.functionalize(traced)
-            assert mutations(functional.graph) == [] and "_out" not in str(functional.graph)
+            assert mutations(functional.graph) == []
             torch.manual_seed(0)
             found = functional(torch.ones(2))
             told = [bits(a) == bits(b) for a, b in zip(expected, found, strict=True)]

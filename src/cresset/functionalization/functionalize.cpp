@@ -64,7 +64,7 @@ class Functionalizer {
     };
     for (Node* node : block->nodes()) {
       if (writes_.isRemovable(node)) {
-        for (const Value* tensor : writesOfNode(*node).tensors) add(places_.of(tensor)->root);
+        for (const Value* tensor : writes_.tensors(node)) add(places_.of(tensor)->root);
       }
       Roots inner;
       std::unordered_set<const Value*> seen_inside;
@@ -163,7 +163,7 @@ class Functionalizer {
   }
 
   void write(Node* node) {
-    const std::vector<const Value*> tensors = writesOfNode(*node).tensors;
+    const std::vector<const Value*>& tensors = writes_.tensors(node);
     const std::vector<Value*> values = valuesOf(node, tensors);
     for (size_t i = 0; i < tensors.size(); ++i) set(*places_.of(tensors[i]), values[i], node);
     replaced_.push_back(node);
@@ -177,13 +177,14 @@ class Functionalizer {
     const Operator& op = *operatorOf(*node);
     const InsertPointGuard guard(graph_, node);
     graph_.setLocation(node->sourceRange(), node->inlinedCall());
-    if (const Operator* reuse = op.inPlaceReuse()) {
+    const bool may_resize = writes_.mayResize(node);
+    const Operator* reuse = may_resize ? nullptr : op.inPlaceReuse();
+    if (reuse) {
       Node* made = graph_.insertNode(graph_.create(reuse->kind(), inputs));
       made->bindOperator(reuse);
       return {made->output()->setType(typeOf(tensors[0]))};
     }
     const Operator& call = *op.functionalCall();
-    const bool may_resize = writes_.mayResize(node);
     inputs.push_back(graph_.insertConstant(c10::IValue(may_resize)));
     Node* made = graph_.create(call.kind(), inputs, call.schema().returns().size());
     graph_.insertNode(made)->bindOperator(&call);

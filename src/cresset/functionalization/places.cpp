@@ -46,6 +46,12 @@ bool isTakenByOperatorsOnly(const Value* list) {
   });
 }
 
+/// Whether the result is memory that the call made, be it beside what it writes to.
+bool isNew(const Operator& op, size_t result) {
+  const bool writes = op.isOfDispatcher() && op.isMutable() && !op.mayShareArguments() && !op.mayReturnSelf();
+  return returnsNewMemory(op, result) || (writes && !op.schema().returns()[result].alias_info());
+}
+
 }  // namespace
 
 TensorWritesOfNode writesOfNode(const Node& node) {
@@ -161,8 +167,8 @@ void Places::visit(Node* node) {
     return;
   }
   const Operator* op = knownOperator(*node);
-  if (!op || op->isMutable()) return;
-  if (isReversibleView(*op)) {
+  if (!op) return;
+  if (!op->isMutable() && isReversibleView(*op)) {
     const Place* base = of(node->input(0));
     if (!base || node->outputs().size() != 1 || node->inputs().size() != op->schema().arguments().size()) return;
     for (const Value* argument : node->inputs()) {
@@ -176,7 +182,7 @@ void Places::visit(Node* node) {
   }
   if (op->schema().is_vararg() || op->schema().returns().size() != node->outputs().size()) return;
   for (const Value* output : node->outputs()) {
-    if (isTensor(output) && returnsNewMemory(*op, output->offset())) add(output, {.root = output});
+    if (isTensor(output) && isNew(*op, output->offset())) add(output, {.root = output});
   }
 }
 

@@ -37,6 +37,13 @@ bool writesLists(const Operator& op) {
   return std::ranges::all_of(written, [&](size_t i) { return isListOfTensors(op.schema().arguments()[i]); });
 }
 
+/// Whether calls leave the sizes of what they write to: those of other libraries, of lists and those with `out=` are
+/// taken to do so where nothing else can be; functional calls check it.
+bool keepsSizes(const Operator& op) {
+  return op.isPointwise() || op.keepsSizes() || hiddenWritesOf(op) || writesLists(op) ||
+         hasOutArgument(op.schema()) || !op.schema().name().starts_with("aten::");
+}
+
 bool runsUnknown(const Node& node) {
   return (memoryOf(node, Memory::None) == Memory::Anything && !changesStateOnly(node)) ||
          (!isStructural(node.kind()) && !knownOperator(node));
@@ -69,14 +76,15 @@ const WrittenMemory* Writes::removable(const Value* root) const {
 
 bool Writes::isRemovable(const Node* node) const {
   const auto found = by_node_.find(node);
-  return found != by_node_.end() && found->second.front()->reason.empty();
+  return found != by_node_.end() && found->second.memories.front()->reason.empty();
 }
 
 /// A node that stays writes to all that it writes to.
 void Writes::leaveTogether() {
   for (bool changed = true; changed;) {
     changed = false;
-    for (const auto& [node, memories] : by_node_) {
+    for (const auto& [node, written] : by_node_) {
+      const auto& memories = written.memories;
       const auto stays = std::ranges::find_if(memories, [](const WrittenMemory* m) { return !m->reason.empty(); });
       if (stays == memories.end()) continue;
       for (WrittenMemory* memory : memories) {
@@ -114,18 +122,24 @@ void Writes::collect(Node* node) {
     left_[spans_.at(node).begin] = {node, reason};
     return;
   }
-  const bool may_resize = writesOf(writes.op->schema()).is_out;
-  std::vector<WrittenMemory*>& memories = by_node_[node];
+  const bool may_resize = !keepsSizes(*writes.op) || hasOutArgument(writes.op->schema());
+  Written& written = by_node_[node];
+  written.tensors = writes.tensors;
   for (const Value* tensor : writes.tensors) {
     const Place& place = *places_.of(tensor);
     WrittenMemory& memory = memoryOf(place.root);
-    if (may_resize && place.kind == Place::Kind::Root && !memory.is_input) {
-      memory.is_resized = true;
+    if (may_resize && isMadeWhole(place)) {
+      memory.resizes.push_back(node);
       resizing_.insert(node);
     }
     memory.writes.push_back(node);
-    memories.push_back(&memory);
+    written.memories.push_back(&memory);
   }
+}
+
+/// Whether the tensor is no view, and the graph made it: other sizes are those of a new value, then.
+bool Writes::isMadeWhole(const Place& place) const {
+  return place.kind == Place::Kind::Root && place.root->node() != graph_.block()->paramNode();
 }
 
 WrittenMemory& Writes::memoryOf(const Value* root) {
@@ -145,15 +159,14 @@ std::string Writes::whyNot(const TensorWritesOfNode& writes) const {
   constexpr Trait kChangesMore = Trait::ReplacesMemory | Trait::ComputesGradients | Trait::MakesLeaf |
                                  Trait::CutsTape | Trait::ChangesTape | Trait::ReleasesTape;
   if (op.hasTrait(kChangesMore)) return "it gives the tensor other memory, or another place in autograd";
-  // Those of other libraries, and of lists, are taken to keep sizes: functional calls check it.
-  const bool keeps_sizes = op.isPointwise() || op.keepsSizes() || hiddenWritesOf(op) || writesLists(op) ||
-                           !op.schema().name().starts_with("aten::");
-  if (!keeps_sizes && !writesOf(op.schema()).is_out) return "it may change the sizes of the tensor";
+  if (isGivenStrides(op.schema())) return "it reaches memory by its address";
   if (!op.functionalCall()) return "it has no form that returns a new tensor";
   std::unordered_set<const Value*> roots;
   for (const Value* tensor : writes.tensors) {
     if (std::string reason = whyNoPlace(tensor); !reason.empty()) return reason;
-    if (!roots.insert(places_.of(tensor)->root).second) return "it writes to one tensor in several ways";
+    const Place& place = *places_.of(tensor);
+    if (!roots.insert(place.root).second) return "it writes to one tensor in several ways";
+    if (!keepsSizes(op) && !isMadeWhole(place)) return "it may change the sizes of a view or an argument";
   }
   return "";
 }
@@ -214,7 +227,7 @@ std::span<WrittenMemory* const> Writes::memoriesAt(Location location) const {
 /// write to what comes out of branches comes after what stands in them, and the other way round.
 bool Writes::mayDisturb(const Node* node, const WrittenMemory& memory) const {
   const auto own = by_node_.find(node);
-  return own == by_node_.end() || std::ranges::none_of(own->second, [&](const WrittenMemory* written) {
+  return own == by_node_.end() || std::ranges::none_of(own->second.memories, [&](const WrittenMemory* written) {
     return written == &memory || isWithin(*written, memory) || isWithin(memory, *written);
   });
 }
@@ -273,9 +286,11 @@ void Writes::checkReader(const Value* value) {
     leave(*by_root_.at(place->root), "a list of its views is changed");
   for (const Location location : aliases_->reached(value)) {
     for (WrittenMemory* memory : memoriesAt(location)) {
-      // A view of what gets other sizes is not made again of that.
-      const bool is_followed = place && place->root == memory->root;
-      if (!is_followed || (memory->is_resized && place->kind != Place::Kind::Root)) checkReader(value, *memory);
+      if (!place || place->root != memory->root) {
+        checkReader(value, *memory);
+      } else if (place->kind != Place::Kind::Root && isReadAcross(value, memory->resizes)) {
+        leave(*memory, "a view of it was made before an operator may give it other sizes, and is used after that");
+      }
     }
   }
   if (value->type()->kind() == c10::TypeKind::TensorType && !aliases_->mayAliasWorld(value)) return;
@@ -285,13 +300,18 @@ void Writes::checkReader(const Value* value) {
   }
 }
 
+/// Whether the value is made before one of the writes, which are in order, and used after it.
+bool Writes::isReadAcross(const Value* value, std::span<Node* const> writes) const {
+  const auto after = std::upper_bound(
+      writes.begin(), writes.end(), spans_.at(value->node()).end,
+      [&](uint32_t position, const Node* write) { return position < spans_.at(write).begin; });
+  return after != writes.end() && spans_.at(*after).begin < lastUse(value);
+}
+
 /// `value` may be of this memory, or hold a tensor that is, and is not made to read new values.
 void Writes::checkReader(const Value* value, WrittenMemory& memory) {
-  const uint32_t from = spans_.at(value->node()).end, until = lastUse(value);
-  const auto after = std::upper_bound(
-      memory.writes.begin(), memory.writes.end(), from,
-      [&](uint32_t position, const Node* write) { return position < spans_.at(write).begin; });
-  if (after != memory.writes.end() && spans_.at(*after).begin < until) {
+  const uint32_t from = spans_.at(value->node()).end;
+  if (isReadAcross(value, memory.writes)) {
     const Node* source = value->node();
     leave(
         memory, source == graph_.block()->paramNode()

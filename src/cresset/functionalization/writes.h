@@ -27,7 +27,8 @@ struct WrittenMemory {
   const Value* root = nullptr;
   bool is_input = false;
   std::vector<Node*> writes;  // in the order of the graph
-  bool is_resized = false;    // perhaps: an `out=` argument that is no view and that the graph made
+  /// Those that may give it other sizes: of a tensor that is no view, if the graph made it.
+  std::vector<Node*> resizes;
   /// Why they stay; empty if they can go.
   std::string reason;
   /// Of an input: before which node of the outermost block the input must have its new value, as that node returns
@@ -45,6 +46,8 @@ class Writes {
   const WrittenMemory* removable(const Value* root) const;
   /// Whether the node's writes go.
   bool isRemovable(const Node* node) const;
+  /// What it writes to, in the order of its arguments.
+  const std::vector<const Value*>& tensors(const Node* node) const { return by_node_.at(node).tensors; }
   /// Whether the write may give the tensor other sizes.
   bool mayResize(const Node* node) const { return resizing_.contains(node); }
   /// Writes to tensors that stay, with reasons.
@@ -59,6 +62,7 @@ class Writes {
   void collect(Node* node);
   std::string whyNot(const TensorWritesOfNode& writes) const;
   std::string whyNoPlace(const Value* tensor) const;
+  bool isMadeWhole(const Place& place) const;
   WrittenMemory& memoryOf(const Value* root);
   void leaveTogether();
   void findOtherWriters(Block* block);
@@ -69,6 +73,7 @@ class Writes {
   void checkReaders(Block* block);
   void checkReader(const Value* value);
   void checkReader(const Value* value, WrittenMemory& memory);
+  bool isReadAcross(const Value* value, std::span<Node* const> writes) const;
   uint32_t lastUse(const Value* value) const;
   void explain();
   void leave(WrittenMemory& memory, std::string reason) const {
@@ -86,7 +91,11 @@ class Writes {
   /// Of those that the graph made: what branches made and what comes out of them.
   std::unordered_map<Location, std::vector<WrittenMemory*>> by_location_;
   std::vector<WrittenMemory*> inputs_;
-  std::unordered_map<const Node*, std::vector<WrittenMemory*>> by_node_;
+  struct Written {
+    std::vector<const Value*> tensors;
+    std::vector<WrittenMemory*> memories;  // one for each
+  };
+  std::unordered_map<const Node*, Written> by_node_;
   std::unordered_set<const Node*> resizing_;
   std::map<uint32_t, std::pair<const Node*, std::string>> left_;  // by place in the graph
 };

@@ -184,7 +184,7 @@ Operator::Operator(OnCopies call)
       traits_(call.writer.traits_ & (Trait::SideEffect | Trait::Nondeterministic | Trait::AsksAutograd)),
       restriction_(call.writer.restriction_) {}
 
-void Operator::callOnCopies(Stack& stack) const {
+void Operator::callOnCopies(Stack& stack, const std::function<void(Stack&, size_t)>& call) const {
   const bool may_resize = stack.back().toBool();
   stack.pop_back();
   const size_t first = stack.size() - writer_->schema_.arguments().size();
@@ -196,7 +196,7 @@ void Operator::callOnCopies(Stack& stack) const {
     collectSizes(argument, before);
     written.push_back(argument);
   }
-  writer_->call(stack, stack.size() - first);
+  call(stack, stack.size() - first);
   for (const c10::IValue& tensors : written) collectSizes(tensors, after);
   if (!may_resize && before != after)
     throw std::runtime_error(
@@ -257,7 +257,7 @@ void Operator::call(Stack& stack, size_t num_args) const {
   if (kernel_) {
     kernel_(stack, num_args);
   } else if (writer_) {
-    callOnCopies(stack);
+    callOnCopies(stack, [this](Stack& copies, size_t count) { writer_->call(copies, count); });
   } else if (const c10::OperatorHandle* registered = handle()) {
     if (isInPlaceReuse()) makeOwn(stack[stack.size() - num_args]);
     checkArguments(*this, stack.data() + (stack.size() - schema_.arguments().size()));

@@ -8,6 +8,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -165,6 +166,10 @@ class Operator {
   /// them, then what they have become. There is one for each operator of the dispatcher that writes to tensors.
   /// Raises if a tensor's sizes change and `may_resize` is false.
   bool isFunctionalCall() const { return writer_ != nullptr; }
+  /// Of a functional call: the operator that it calls; null for others.
+  const Operator* writer() const { return writer_; }
+  /// The same: a call whose writer is called by `call`, which does what Operator::call does.
+  void callOnCopies(Stack& stack, const std::function<void(Stack& stack, size_t num_args)>& call) const;
   /// Of an operator that writes to tensors; null if there is none.
   const Operator* functionalCall() const;
 
@@ -213,7 +218,6 @@ class Operator {
     const Operator& writer;
   };
   explicit Operator(OnCopies call);
-  void callOnCopies(Stack& stack) const;
 
   c10::FunctionSchema schema_;
   Symbol kind_;

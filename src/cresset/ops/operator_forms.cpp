@@ -147,6 +147,11 @@ std::vector<std::string_view> otherNames() {
   return names;
 }
 
+bool hasOutArgument(const c10::FunctionSchema& schema) {
+  const auto& arguments = schema.arguments();
+  return std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& a) { return a.is_out(); });
+}
+
 bool isListOfTensors(const c10::Argument& argument) {
   const c10::Type& type = *argument.type();
   return type.kind() == c10::TypeKind::ListType && type.containedType(0)->kind() == c10::TypeKind::TensorType;

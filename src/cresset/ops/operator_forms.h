@@ -35,6 +35,7 @@ struct FunctionalForm {
 std::vector<size_t> tensorWritesOf(const c10::FunctionSchema& schema);
 /// Which argument a result is, be it written or viewed; none if it is made by the call.
 std::optional<size_t> argumentOf(const c10::FunctionSchema& schema, size_t result);
+bool hasOutArgument(const c10::FunctionSchema& schema);
 bool isListOfTensors(const c10::Argument& argument);
 
 /// "cresset::functional_aten_add" of "aten::add" (Operator::isFunctionalCall).
