@@ -37,6 +37,23 @@ PROGRAMS = {
         "  return torch.matmul(torch.softmax(torch.matmul(q, keys.transpose(1, 2)), -1), values)\n",
         lambda: (torch.rand(2, 8, 256, 64), torch.rand(2, 8, 1, 64), torch.tensor([5]), torch.rand(8, 1, 64)),
     ),
+    "batch norm in training (32 × 64 × 8 × 8)": (
+        "def f(x: Tensor, w: Tensor, b: Tensor, mean: Tensor, var: Tensor):\n"
+        "  h = torch.batch_norm(x, w, b, mean, var, True, 0.1, 1e-5, False)\n  h.relu_()\n  return h\n",
+        lambda: (torch.rand(32, 64, 8, 8), torch.rand(64), torch.rand(64), torch.zeros(64), torch.ones(64)),
+    ),
+    "an LSTM over packed sequences (24 × 32 to 64), with its state": (
+        "def f(data: Tensor, sizes: Tensor, h: Tensor, c: Tensor, w: List[Tensor], out: Tensor):\n"
+        "  y, h1, c1 = torch.lstm(data, sizes, [h, c], w, True, 1, 0.0, False, False)\n"
+        "  h.copy_(h1)\n  c.copy_(c1)\n  torch.tanh(y, out=out)\n  return out\n",
+        lambda: (
+            *torch.nn.utils.rnn.pack_sequence([torch.rand(n, 32) for n in (10, 8, 4, 2)])[:2],
+            torch.rand(1, 4, 64),
+            torch.rand(1, 4, 64),
+            [torch.rand(256, 32) / 8, torch.rand(256, 64) / 8, torch.rand(256), torch.rand(256)],
+            torch.empty(24, 64),
+        ),
+    ),
 }
 
 

@@ -27,6 +27,7 @@ def is_closing_copy(node, graph):
 def mutations(graph):
     """Operators that write, but the copies at the end to what came in."""
     writes = [node for node in nodes_of(graph) if node.kind().endswith("_") and not node.kind().endswith("__")]
+    writes = [node for node in writes if not node.kind().startswith("cresset::functional_")]
     return [node.kind() for node in writes if not is_closing_copy(node, graph)]
 
 
@@ -208,12 +209,11 @@ def f(x: Tensor):
     [
         ("x.add_(1)\n  return x + y", "the input %y may share its memory and is used after the write"),
         ("a = x.cos()\n  b = a.reshape(-1)\n  a.add_(1)\n  return b + 1", "may share or hold its memory"),
-        ("a = x * 2\n  a.unsqueeze_(0)\n  return a", "may change the sizes"),
+        ("a = x * 2\n  a[0].resize_([3])\n  return a", "may change the sizes"),
         ("a = x * 2\n  a.expand(3, 4, 6).add_(1)\n  return a", "several of its elements may be one"),
         ("a = x * 2\n  a.as_strided([2], [1]).add_(1)\n  return a", "it reaches memory by its address"),
         ("a = x * 2\n  a.detach().add_(1)\n  return a", "autograd does not see"),
         ("held = [x * 2]\n  held[0].add_(1)\n  return held", "which memory it is is not known"),
-        ("a = x * 2\n  torch.add(x, y, out=a)\n  return a", "does not write to its first argument"),
         ("a = x * 2\n  with torch.no_grad():\n    a.add_(1)\n  return a", "changes the state of the thread"),
     ],
 )
@@ -382,22 +382,8 @@ def test_reinplace_takes_the_copies_away():
 
 # ---- PyTorch's own samples
 
-#: They change sizes or strides; or write to more than their first argument.
-CHANGE_SIZES = {
-    "squeeze",
-    "squeeze_multiple",
-    "t",
-    "transpose",
-    "swapaxes",
-    "swapdims",
-    "unsqueeze",
-    "as_strided",
-    "resize_",
-}
-CHANGE_SIZES |= {"resize_as_"}
-#: PyTorch has no overload of the same arguments that returns a new tensor.
-NO_FORM = {"normal", "floor_divide", "ldexp", "pow", "polygamma", "nn.functional.dropout", "nn.functional.dropout2d"}
-NO_FORM |= {"nn.functional.dropout3d", "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout"}
+#: They change sizes or strides of a row of the tensor, so that the program has to say which tensor it means.
+CHANGE_SIZES = {"as_strided", "resize_", "resize_as_"}
 IN_PLACE = [op for op in op_db if op.inplace_variant and torch.float32 in op.supported_dtypes("cpu")]
 
 
@@ -425,7 +411,7 @@ def test_in_place_variants(op):
         expected = traced(x)
         left = cresset.functional.writes_left(traced.graph)
         if left:
-            assert op.name in CHANGE_SIZES | NO_FORM, (op.name, left)
+            assert op.name in CHANGE_SIZES, (op.name, left)
             continue
         functional = cresset.functionalize(traced)
         assert mutations(functional.graph) == []
@@ -441,7 +427,9 @@ def test_in_place_variants(op):
 VIEW_STEPS = ["{}[0]", "{}[-1]", "{}[1:]", "{}[::2]", "{}.t()", "{}.unsqueeze(0)", "{}.view(-1)", "{}.diagonal()", "{}.unbind(0)[0]",
               "{}.transpose(0, -1)", "{}.chunk(2)[0]", "{}.squeeze()"]  # fmt: skip
 WRITE_STEPS = ["{}.add_(1)", "{}.mul_(2)", "{}.copy_({}.sum())", "{}.neg_()", "{}.fill_(3)", "{}.add_({}.mean())",
-               "{}.clamp_(0, 50)", "{}.masked_fill_({} > 20, 7)"]  # fmt: skip
+               "{}.clamp_(0, 50)", "{}.masked_fill_({} > 20, 7)", "torch.sub({0}, 1, out={0})", "torch.exp2({1}, out={0})",
+               "{}.pow_(2)", "{}.unsqueeze_(0)", "{}.t_()", "{}.squeeze_()", "{}.transpose_(0, -1)",
+               "torch._foreach_neg_([{0}])", "torch._foreach_add_([{0}, {1}], 1)"]  # fmt: skip
 
 
 def random_program(seed):
@@ -496,6 +484,10 @@ def test_random_programs(count=400):
         for choice in (True, False):
             first, second = [[torch.arange(16.0).view(4, 4), choice, 2] for _ in range(2)]
             (expected, error), (result, other_error) = run(plain, first), run(functional, second)
+            sizes_change = other_error and "changed the sizes of a tensor that it writes to" in other_error
+            if sizes_change or (error and "refer to a single memory location" in error):  # as the document says
+                raised += 1
+                continue
             assert (error is None) == (other_error is None), (source, error, other_error)
             if error is not None:
                 raised += 1

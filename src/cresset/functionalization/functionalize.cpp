@@ -9,10 +9,12 @@
 
 #include "cresset/functionalization/places.h"
 #include "cresset/functionalization/view_rows.h"
+#include "cresset/functionalization/view_writes.h"
 #include "cresset/functionalization/writes.h"
 #include "cresset/ir/insert_graph.h"
 #include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_forms.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -61,7 +63,9 @@ class Functionalizer {
       if (root->owningBlock() != block && seen.insert(root).second) roots.push_back(root);
     };
     for (Node* node : block->nodes()) {
-      if (writes_.isRemovable(node)) add(places_.of(node->input(0))->root);
+      if (writes_.isRemovable(node)) {
+        for (const Value* tensor : writes_.tensors(node)) add(places_.of(tensor)->root);
+      }
       Roots inner;
       std::unordered_set<const Value*> seen_inside;
       for (Block* body : node->blocks()) {
@@ -159,14 +163,66 @@ class Functionalizer {
   }
 
   void write(Node* node) {
-    const Place& place = *places_.of(node->input(0));
-    const Operator& reuse = *operatorOf(*node)->inPlaceReuse();
+    const std::vector<const Value*>& tensors = writes_.tensors(node);
+    const std::vector<Value*> values = valuesOf(node, tensors);
+    for (size_t i = 0; i < tensors.size(); ++i) set(*places_.of(tensors[i]), values[i], node);
+    replaced_.push_back(node);
+  }
+
+  /// What the tensors become that a node writes to: by the in-place reuse, if there is one, which may compute in the
+  /// tensor's memory, or by a functional call.
+  std::vector<Value*> valuesOf(Node* node, const std::vector<const Value*>& tensors) {
     std::vector<Value*> inputs;
     for (Value* input : node->inputs()) inputs.push_back(current(input, node));
-    Node* made = graph_.create(reuse.kind(), inputs);
-    made->insertBefore(node)->copyLocation(node);
-    made->bindOperator(&reuse);
-    Value* value = made->output()->setType(typeOf(node->input(0)));
+    const Operator& op = *operatorOf(*node);
+    const InsertPointGuard guard(graph_, node);
+    graph_.setLocation(node->sourceRange(), node->inlinedCall());
+    const bool may_resize = writes_.mayResize(node);
+    const Operator* reuse = may_resize ? nullptr : op.inPlaceReuse();
+    if (reuse) {
+      Node* made = graph_.insertNode(graph_.create(reuse->kind(), inputs));
+      made->bindOperator(reuse);
+      return {made->output()->setType(typeOf(tensors[0]))};
+    }
+    const Operator& call = *op.functionalCall();
+    inputs.push_back(graph_.insertConstant(c10::IValue(may_resize)));
+    Node* made = graph_.create(call.kind(), inputs, call.schema().returns().size());
+    graph_.insertNode(made)->bindOperator(&call);
+    for (size_t i = 0; i < made->outputs().size(); ++i) made->output(i)->setType(call.schema().returns()[i].type());
+    size_t next = 0;  // of the results
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      if (op.schema().returns()[i].alias_info()) continue;
+      Value* result = made->output(next++)->setType(node->output(i)->type());
+      replaceResult(node->output(i), result->copyMetadata(node->output(i)));
+    }
+    std::vector<Value*> values;
+    for (const size_t argument : tensorWritesOf(op.schema())) {
+      Value* result = made->output(next++);
+      const Value* before = node->input(argument);
+      if (before->type()->kind() == c10::TypeKind::TensorType) {
+        values.push_back(result);
+      } else if (before->type()->kind() == c10::TypeKind::ListType) {
+        Node* list = graph_.create(prim::ListUnpack, {result}, before->node()->inputs().size());
+        const auto elements = graph_.insertNode(list)->outputs();
+        values.insert(values.end(), elements.begin(), elements.end());
+      }  // else it is None
+    }
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i]->setType(may_resize ? c10::TypePtr(c10::TensorType::get()) : typeOf(tensors[i]));
+    return values;
+  }
+
+  /// `result` is what a node that goes would have made.
+  void replaceResult(Value* old, Value* result) {
+    const Place* place = places_.isOwn(old) ? followed(old) : nullptr;
+    if (place && place->kind == Place::Kind::Root) {
+      now_[old] = result;
+    } else {
+      old->replaceAllUsesWith(result);
+    }
+  }
+
+  void set(const Place& place, Value* value, Node* node) {
     const Place* step = &place;
     while (step->kind != Place::Kind::Root) {
       const Place* views = step->kind == Place::Kind::Element ? step->parent : step;
@@ -176,7 +232,6 @@ class Functionalizer {
       step = views->parent;
     }
     now_[place.root] = value;
-    replaced_.push_back(node);
   }
 
   /// `base` once its view has become `view`.
@@ -242,13 +297,15 @@ class Functionalizer {
 }  // namespace
 
 Functionalized functionalize(Graph& graph, bool inputs_are_distinct) {
+  Functionalized result;
+  result.changed = replaceViewWrites(graph);
   const Places places(graph);
   const Writes writes(graph, places, inputs_are_distinct);
-  Functionalized result;
   const auto& memories = writes.all();
-  result.changed =
+  const bool is_written =
       std::any_of(memories.begin(), memories.end(), [](const auto& memory) { return memory->reason.empty(); });
-  if (result.changed) Functionalizer(graph, places, writes).run();
+  if (is_written) Functionalizer(graph, places, writes).run();
+  result.changed |= is_written;
   for (const auto& [position, left] : writes.left()) result.left.push_back({left.first, left.second});
   return result;
 }

@@ -13,6 +13,7 @@
 #include "cresset/ir/structure.h"
 #include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_forms.h"
 
 namespace cresset {
 
@@ -35,15 +36,45 @@ bool isSettled(const Value* argument) {
 
 }  // namespace
 
-const Operator* inPlaceOperatorOf(const Node& node) {
+namespace {
+
+/// Those of the dispatcher write to tensors in lists, but never to the lists.
+bool isTakenByOperatorsOnly(const Value* list) {
+  return std::ranges::all_of(list->uses(), [](const Use& use) {
+    const Operator* op = knownOperator(*use.user);
+    return op && op->isOfDispatcher();
+  });
+}
+
+/// Whether the result is memory that the call made, be it beside what it writes to.
+bool isNew(const Operator& op, size_t result) {
+  const bool writes = op.isOfDispatcher() && op.isMutable() && !op.mayShareArguments() && !op.mayReturnSelf();
+  return returnsNewMemory(op, result) || (writes && !op.schema().returns()[result].alias_info());
+}
+
+}  // namespace
+
+TensorWritesOfNode writesOfNode(const Node& node) {
+  TensorWritesOfNode writes;
   const Operator* op = knownOperator(node);
-  if (!op || !op->isMutable() || node.inputs().empty() || !isTensor(node.inputs()[0])) return nullptr;
-  const auto& arguments = op->schema().arguments();
-  const auto& returns = op->schema().returns();
-  const bool returns_first = returns.size() == 1 && isWritten(returns[0]) && node.outputs().size() == 1;
-  return isWritten(arguments[0]) && std::count_if(arguments.begin(), arguments.end(), isWritten) == 1 && returns_first
-             ? op
-             : nullptr;
+  if (!op || !op->isOfDispatcher()) return writes;
+  const HiddenWrites* hidden = op->isMutable() ? nullptr : hiddenWritesOf(*op);
+  if (!op->isMutable() && !hidden) return writes;
+  if (node.inputs().size() != op->schema().arguments().size()) return {op, {}, false};
+  if (hidden && hidden->condition && constantAs<bool>(node.inputs()[*hidden->condition]) == false) return writes;
+  for (const size_t i : tensorWritesOf(op->schema())) {
+    const Value* argument = node.inputs()[i];
+    if (argument->type()->kind() == c10::TypeKind::NoneType || isNoneConstant(argument)) continue;
+    writes.op = op;
+    if (isTensor(argument)) {
+      writes.tensors.push_back(argument);
+    } else if (argument->node()->kind() == prim::ListConstruct && isTakenByOperatorsOnly(argument)) {
+      for (const Value* element : argument->node()->inputs()) writes.tensors.push_back(element);
+    } else {
+      writes.is_known = false;
+    }
+  }
+  return writes;
 }
 
 Places::Places(Graph& graph) : sizes_change_(tensorWrites(graph) != TensorWrites::Elements) {
@@ -90,8 +121,12 @@ void Places::findSameIn(Node* node) {
     }
   } else if (node->kind() == prim::unchecked_cast) {
     if (isTensor(node->input(0)) && isTensor(node->output())) set(node->output(), node->input(0));
-  } else if (inPlaceOperatorOf(*node)) {
-    set(node->output(), node->input(0));
+  } else if (const Operator* op = writesOfNode(*node).op) {
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      const auto argument = argumentOf(op->schema(), i);
+      if (argument && isTensor(node->output(i)) && isTensor(node->input(*argument)))
+        set(node->output(i), node->input(*argument));
+    }
   }
 }
 
@@ -132,8 +167,8 @@ void Places::visit(Node* node) {
     return;
   }
   const Operator* op = knownOperator(*node);
-  if (!op || op->isMutable()) return;
-  if (isReversibleView(*op)) {
+  if (!op) return;
+  if (!op->isMutable() && isReversibleView(*op)) {
     const Place* base = of(node->input(0));
     if (!base || node->outputs().size() != 1 || node->inputs().size() != op->schema().arguments().size()) return;
     for (const Value* argument : node->inputs()) {
@@ -147,7 +182,7 @@ void Places::visit(Node* node) {
   }
   if (op->schema().is_vararg() || op->schema().returns().size() != node->outputs().size()) return;
   for (const Value* output : node->outputs()) {
-    if (isTensor(output) && returnsNewMemory(*op, output->offset())) add(output, {.root = output});
+    if (isTensor(output) && isNew(*op, output->offset())) add(output, {.root = output});
   }
 }
 

@@ -2,12 +2,13 @@
 // views that have inverses.
 //
 // A value has a place only if it has that one on all ways through the graph: what a branch returns has one if both
-// branches return it, what a loop carries if each iteration hands on what it got. Results of in-place operators have
-// the place of what was written.
+// branches return it, what a loop carries if each iteration hands on what it got. What an operator
+// returns of its arguments has the place of that.
 #pragma once
 
 #include <deque>
 #include <unordered_map>
+#include <vector>
 
 #include "cresset/ir/graph.h"
 
@@ -51,8 +52,12 @@ class Places {
   std::deque<Place> all_;
 };
 
-/// The in-place operator that the node calls, if it writes to its first argument, which it returns, and to nothing
-/// else; null otherwise.
-const Operator* inPlaceOperatorOf(const Node& node);
+/// What a node's call may write to that the graph has.
+struct TensorWritesOfNode {
+  const Operator* op = nullptr;        // null if the node writes to no tensor by itself
+  std::vector<const Value*> tensors;   // in the order of the arguments; of lists their elements
+  bool is_known = true;                // false: it writes to what holds tensors that are not known
+};
+TensorWritesOfNode writesOfNode(const Node& node);
 
 }  // namespace cresset

@@ -105,8 +105,11 @@ class ViewRemoval {
  private:
   /// Whether the node writes to an argument of the graph, in each run, and to nothing else.
   bool writesArgument(const Node& node) const {
-    return inPlaceOperatorOf(node) && node.owningBlock() == graph_.block() &&
-           node.input(0)->node() == graph_.block()->paramNode();
+    const TensorWritesOfNode writes = writesOfNode(node);
+    return writes.op && writes.is_known && node.owningBlock() == graph_.block() &&
+           std::ranges::all_of(writes.tensors, [&](const Value* tensor) {
+             return tensor->node() == graph_.block()->paramNode();
+           });
   }
 
   /// Whether layout or dtype may decide what it returns.

@@ -1,6 +1,5 @@
 #include "cresset/functionalization/writes.h"
 
-#include <ATen/core/alias_info.h>
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "cresset/ir/structure.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_forms.h"
 
 namespace cresset {
 
@@ -32,26 +32,16 @@ std::unique_ptr<AliasDb> aliasesOfCalls(Graph& graph, bool inputs_are_distinct) 
 
 namespace {
 
-bool isTensorOrList(const c10::Type& type) {
-  if (type.kind() == c10::TypeKind::TensorType) return true;
-  const auto inner = type.containedTypes();
-  return (type.kind() == c10::TypeKind::ListType || type.kind() == c10::TypeKind::OptionalType) &&
-         isTensorOrList(*inner[0]);
+bool writesLists(const Operator& op) {
+  const std::vector<size_t> written = tensorWritesOf(op.schema());
+  return std::ranges::all_of(written, [&](size_t i) { return isListOfTensors(op.schema().arguments()[i]); });
 }
 
-/// Whether it is written itself, or what it holds.
-bool isWritten(const c10::AliasInfo& info) {
-  const auto& inner = info.containedTypes();
-  return info.isWrite() || std::any_of(inner.begin(), inner.end(), [](const auto& held) { return isWritten(held); });
-}
-
-/// Whether the operator has a tensor, or tensors in a list, that it writes to. Rows of Cresset's own write to lists.
-bool writesTensors(const Operator& op) {
-  const auto& arguments = op.schema().arguments();
-  return std::any_of(arguments.begin(), arguments.end(), [&](const c10::Argument& argument) {
-    return argument.alias_info() && isWritten(*argument.alias_info()) && isTensorOrList(*argument.type()) &&
-           (op.isOfDispatcher() || argument.type()->kind() == c10::TypeKind::TensorType);
-  });
+/// Whether calls leave the sizes of what they write to: those of other libraries, of lists and those with `out=` are
+/// taken to do so where nothing else can be; functional calls check it.
+bool keepsSizes(const Operator& op) {
+  return op.isPointwise() || op.keepsSizes() || hiddenWritesOf(op) || writesLists(op) ||
+         hasOutArgument(op.schema()) || !op.schema().name().starts_with("aten::");
 }
 
 bool runsUnknown(const Node& node) {
@@ -74,6 +64,7 @@ Writes::Writes(Graph& graph, const Places& places, bool inputs_are_distinct) : g
     findOtherWriters(graph.block());
     for (const Value* input : graph.inputs()) checkReader(input);
     checkReaders(graph.block());
+    leaveTogether();
   }
   explain();
 }
@@ -85,7 +76,23 @@ const WrittenMemory* Writes::removable(const Value* root) const {
 
 bool Writes::isRemovable(const Node* node) const {
   const auto found = by_node_.find(node);
-  return found != by_node_.end() && found->second->reason.empty();
+  return found != by_node_.end() && found->second.memories.front()->reason.empty();
+}
+
+/// A node that stays writes to all that it writes to.
+void Writes::leaveTogether() {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const auto& [node, written] : by_node_) {
+      const auto& memories = written.memories;
+      const auto stays = std::ranges::find_if(memories, [](const WrittenMemory* m) { return !m->reason.empty(); });
+      if (stays == memories.end()) continue;
+      for (WrittenMemory* memory : memories) {
+        changed |= memory->reason.empty();
+        leave(*memory, nameOf(*node) + " writes to it and to another tensor, and stays: " + (*stays)->reason);
+      }
+    }
+  }
 }
 
 void Writes::number(Block* block) {
@@ -109,36 +116,66 @@ void Writes::collect(Block* block) {
 
 void Writes::collect(Node* node) {
   if (isStructural(node->kind())) return;
-  const Operator* op = knownOperator(*node);
-  if (!op || !op->isMutable() || !writesTensors(*op)) return;
-  const std::string reason = whyNot(*node);
-  const Place* place = inPlaceOperatorOf(*node) ? places_.of(node->input(0)) : nullptr;
-  if (!reason.empty() || !place) {
+  const TensorWritesOfNode writes = writesOfNode(*node);
+  if (!writes.op) return;
+  if (const std::string reason = whyNot(writes); !reason.empty()) {
     left_[spans_.at(node).begin] = {node, reason};
     return;
   }
-  WrittenMemory*& memory = by_root_[place->root];
-  if (!memory) {
-    memory = memories_.emplace_back(std::make_unique<WrittenMemory>()).get();
-    memory->root = place->root;
-    memory->is_input = place->root->node() == graph_.block()->paramNode();
+  const bool may_resize = !keepsSizes(*writes.op) || hasOutArgument(writes.op->schema());
+  Written& written = by_node_[node];
+  written.tensors = writes.tensors;
+  for (const Value* tensor : writes.tensors) {
+    const Place& place = *places_.of(tensor);
+    WrittenMemory& memory = memoryOf(place.root);
+    if (may_resize && isMadeWhole(place)) {
+      memory.resizes.push_back(node);
+      resizing_.insert(node);
+    }
+    memory.writes.push_back(node);
+    written.memories.push_back(&memory);
   }
-  memory->writes.push_back(node);
-  by_node_[node] = memory;
 }
 
-/// Why this write by itself can't be removed; empty if nothing stands against it.
-std::string Writes::whyNot(const Node& node) const {
-  const Operator* op = inPlaceOperatorOf(node);
-  if (!op) return "it does not write to its first argument and return that";
-  const Operator* reuse = op->inPlaceReuse();
-  if (op->replacesMemory() || !(op->isPointwise() || op->keepsSizes()))
-    return "it may change the sizes of the tensor, or give it other memory";
-  if (!reuse) return "it has no form that returns a new tensor";
-  if (places_.of(node.input(0))) return "";
-  const Node* source = node.input(0)->node();
-  const Operator* view = knownOperator(*source);
+/// Whether the tensor is no view, and the graph made it: other sizes are those of a new value, then.
+bool Writes::isMadeWhole(const Place& place) const {
+  return place.kind == Place::Kind::Root && place.root->node() != graph_.block()->paramNode();
+}
+
+WrittenMemory& Writes::memoryOf(const Value* root) {
+  WrittenMemory*& memory = by_root_[root];
+  if (!memory) {
+    memory = memories_.emplace_back(std::make_unique<WrittenMemory>()).get();
+    memory->root = root;
+    memory->is_input = root->node() == graph_.block()->paramNode();
+  }
+  return *memory;
+}
+
+/// Why these writes by themselves can't be removed; empty if nothing stands against it.
+std::string Writes::whyNot(const TensorWritesOfNode& writes) const {
+  const Operator& op = *writes.op;
+  if (!writes.is_known || writes.tensors.empty()) return "which tensors it writes to is not known";
+  constexpr Trait kChangesMore = Trait::ReplacesMemory | Trait::ComputesGradients | Trait::MakesLeaf |
+                                 Trait::CutsTape | Trait::ChangesTape | Trait::ReleasesTape;
+  if (op.hasTrait(kChangesMore)) return "it gives the tensor other memory, or another place in autograd";
+  if (isGivenStrides(op.schema())) return "it reaches memory by its address";
+  if (!op.functionalCall()) return "it has no form that returns a new tensor";
+  std::unordered_set<const Value*> roots;
+  for (const Value* tensor : writes.tensors) {
+    if (std::string reason = whyNoPlace(tensor); !reason.empty()) return reason;
+    const Place& place = *places_.of(tensor);
+    if (!roots.insert(place.root).second) return "it writes to one tensor in several ways";
+    if (!keepsSizes(op) && !isMadeWhole(place)) return "it may change the sizes of a view or an argument";
+  }
+  return "";
+}
+
+std::string Writes::whyNoPlace(const Value* tensor) const {
+  if (places_.of(tensor)) return "";
+  const Node* source = tensor->node();
   const std::string name = nameOf(*source);
+  const Operator* view = knownOperator(*source);
   if (view && !whyNotReversed(*view).empty())
     return "the tensor comes from " + name + ": " + std::string(whyNotReversed(*view));
   if (source->kind() == prim::GetAttr)
@@ -190,15 +227,20 @@ std::span<WrittenMemory* const> Writes::memoriesAt(Location location) const {
 /// write to what comes out of branches comes after what stands in them, and the other way round.
 bool Writes::mayDisturb(const Node* node, const WrittenMemory& memory) const {
   const auto own = by_node_.find(node);
-  if (own == by_node_.end()) return true;
-  return own->second != &memory && !isWithin(*own->second, memory) && !isWithin(memory, *own->second);
+  return own == by_node_.end() || std::ranges::none_of(own->second.memories, [&](const WrittenMemory* written) {
+    return written == &memory || isWithin(*written, memory) || isWithin(memory, *written);
+  });
 }
 
 void Writes::findOtherWriters(Block* block) {
   for (Node* node : block->nodes()) {
     for (Block* inner : node->blocks()) findOtherWriters(inner);
-    if (!node->blocks().empty() || !aliases_->isMutable(node)) continue;
+    if (!node->blocks().empty()) continue;
     const std::string reason = nameOf(*node) + " may write to the tensor, too";
+    if (const Operator* op = knownOperator(*node); op && hiddenWritesOf(*op) && !by_node_.contains(node)) {
+      for (const Value* tensor : writesOfNode(*node).tensors) findOtherWrites(node, tensor, reason);
+    }
+    if (!aliases_->isMutable(node)) continue;
     for (const Location location : aliases_->written(node)) {
       for (WrittenMemory* memory : memoriesAt(location)) {
         if (mayDisturb(node, *memory)) leave(*memory, reason);
@@ -209,6 +251,18 @@ void Writes::findOtherWriters(Block* block) {
       Value* root = const_cast<Value*>(memory->root);
       if (runsUnknown(*node) || aliases_->writesToAlias(node, {&root, 1})) leave(*memory, reason);
     }
+  }
+}
+
+/// What a node writes though its schema denies it.
+void Writes::findOtherWrites(const Node* node, const Value* tensor, const std::string& reason) {
+  for (const Location location : aliases_->reached(tensor)) {
+    for (WrittenMemory* memory : memoriesAt(location)) {
+      if (mayDisturb(node, *memory)) leave(*memory, reason);
+    }
+  }
+  for (WrittenMemory* memory : inputs_) {
+    if (aliases_->mayContainAlias(tensor, memory->root)) leave(*memory, reason);
   }
 }
 
@@ -232,7 +286,11 @@ void Writes::checkReader(const Value* value) {
     leave(*by_root_.at(place->root), "a list of its views is changed");
   for (const Location location : aliases_->reached(value)) {
     for (WrittenMemory* memory : memoriesAt(location)) {
-      if (!place || place->root != memory->root) checkReader(value, *memory);
+      if (!place || place->root != memory->root) {
+        checkReader(value, *memory);
+      } else if (place->kind != Place::Kind::Root && isReadAcross(value, memory->resizes)) {
+        leave(*memory, "a view of it was made before an operator may give it other sizes, and is used after that");
+      }
     }
   }
   if (value->type()->kind() == c10::TypeKind::TensorType && !aliases_->mayAliasWorld(value)) return;
@@ -242,13 +300,18 @@ void Writes::checkReader(const Value* value) {
   }
 }
 
+/// Whether the value is made before one of the writes, which are in order, and used after it.
+bool Writes::isReadAcross(const Value* value, std::span<Node* const> writes) const {
+  const auto after = std::upper_bound(
+      writes.begin(), writes.end(), spans_.at(value->node()).end,
+      [&](uint32_t position, const Node* write) { return position < spans_.at(write).begin; });
+  return after != writes.end() && spans_.at(*after).begin < lastUse(value);
+}
+
 /// `value` may be of this memory, or hold a tensor that is, and is not made to read new values.
 void Writes::checkReader(const Value* value, WrittenMemory& memory) {
-  const uint32_t from = spans_.at(value->node()).end, until = lastUse(value);
-  const auto after = std::upper_bound(
-      memory.writes.begin(), memory.writes.end(), from,
-      [&](uint32_t position, const Node* write) { return position < spans_.at(write).begin; });
-  if (after != memory.writes.end() && spans_.at(*after).begin < until) {
+  const uint32_t from = spans_.at(value->node()).end;
+  if (isReadAcross(value, memory.writes)) {
     const Node* source = value->node();
     leave(
         memory, source == graph_.block()->paramNode()

@@ -22,11 +22,13 @@ namespace cresset {
 /// What may share memory in the graph; if so promised, tensors that come in as different inputs do not.
 std::unique_ptr<AliasDb> aliasesOfCalls(Graph& graph, bool inputs_are_distinct);
 
-/// Memory that the graph writes to through in-place operators.
+/// Memory that the graph writes to through operators.
 struct WrittenMemory {
   const Value* root = nullptr;
   bool is_input = false;
   std::vector<Node*> writes;  // in the order of the graph
+  /// Those that may give it other sizes: of a tensor that is no view, if the graph made it.
+  std::vector<Node*> resizes;
   /// Why they stay; empty if they can go.
   std::string reason;
   /// Of an input: before which node of the outermost block the input must have its new value, as that node returns
@@ -42,8 +44,12 @@ class Writes {
   const std::vector<std::unique_ptr<WrittenMemory>>& all() const { return memories_; }
   /// Null if the root's memory is not written, or the writes stay.
   const WrittenMemory* removable(const Value* root) const;
-  /// Whether the node is a write that goes.
+  /// Whether the node's writes go.
   bool isRemovable(const Node* node) const;
+  /// What it writes to, in the order of its arguments.
+  const std::vector<const Value*>& tensors(const Node* node) const { return by_node_.at(node).tensors; }
+  /// Whether the write may give the tensor other sizes.
+  bool mayResize(const Node* node) const { return resizing_.contains(node); }
   /// Writes to tensors that stay, with reasons.
   const std::map<uint32_t, std::pair<const Node*, std::string>>& left() const { return left_; }
 
@@ -54,14 +60,20 @@ class Writes {
   void number(Block* block);
   void collect(Block* block);
   void collect(Node* node);
-  std::string whyNot(const Node& node) const;
+  std::string whyNot(const TensorWritesOfNode& writes) const;
+  std::string whyNoPlace(const Value* tensor) const;
+  bool isMadeWhole(const Place& place) const;
+  WrittenMemory& memoryOf(const Value* root);
+  void leaveTogether();
   void findOtherWriters(Block* block);
+  void findOtherWrites(const Node* node, const Value* tensor, const std::string& reason);
   bool mayDisturb(const Node* node, const WrittenMemory& memory) const;
   std::span<WrittenMemory* const> memoriesAt(Location location) const;
   void checkRoots();
   void checkReaders(Block* block);
   void checkReader(const Value* value);
   void checkReader(const Value* value, WrittenMemory& memory);
+  bool isReadAcross(const Value* value, std::span<Node* const> writes) const;
   uint32_t lastUse(const Value* value) const;
   void explain();
   void leave(WrittenMemory& memory, std::string reason) const {
@@ -79,7 +91,12 @@ class Writes {
   /// Of those that the graph made: what branches made and what comes out of them.
   std::unordered_map<Location, std::vector<WrittenMemory*>> by_location_;
   std::vector<WrittenMemory*> inputs_;
-  std::unordered_map<const Node*, WrittenMemory*> by_node_;
+  struct Written {
+    std::vector<const Value*> tensors;
+    std::vector<WrittenMemory*> memories;  // one for each
+  };
+  std::unordered_map<const Node*, Written> by_node_;
+  std::unordered_set<const Node*> resizing_;
   std::map<uint32_t, std::pair<const Node*, std::string>> left_;  // by place in the graph
 };
 

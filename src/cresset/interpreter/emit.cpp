@@ -403,7 +403,7 @@ void Emitter::emitOperator(const Liveness::NodeInfo& info) {
     code_.views[index] = view;
     return emitBorrowingPool(Op::CallView, info, index);
   }
-  const OperatorCall* by_kernel = OperatorCall::of(*op, node);
+  const OperatorCall* by_kernel = OperatorCall::of(op->isFunctionalCall() ? *op->writer() : *op, node);
   if (by_kernel) code_.operator_calls[index] = by_kernel;
   const auto isCast = [&](c10::DeviceType device) { return op->autocast(device) != Autocast::None; };
   emitOperatorCall(

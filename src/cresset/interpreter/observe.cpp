@@ -101,10 +101,12 @@ void Run::callOperator(const Instruction& instruction) {
     std::optional<ScriptProfile::Operation> event;
     if (profile_) event.emplace(*profile_, code, instruction, op, std::span<const c10::IValue>(stack_));
     const OperationTimes::Operation timed(times_, code, instruction);
-    if (const OperatorCall* by_kernel = code.operator_calls[instruction.b])
-      by_kernel->call(stack_, instruction.c);
-    else
+    if (const OperatorCall* by_kernel = code.operator_calls[instruction.b]; !by_kernel)
       op.call(stack_, instruction.c);
+    else if (op.isFunctionalCall())
+      op.callOnCopies(stack_, [by_kernel](Stack& stack, size_t count) { by_kernel->call(stack, count); });
+    else
+      by_kernel->call(stack_, instruction.c);
     timed.end();
   }
   if (meter_) {

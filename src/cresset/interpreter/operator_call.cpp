@@ -255,8 +255,9 @@ const OperatorCall* OperatorCall::of(const Operator& op, std::span<const std::op
 
 const OperatorCall* OperatorCall::of(const Operator& op, const Node& node) {
   std::vector<std::optional<c10::IValue>> known;
-  for (const Value* input : node.inputs()) {
-    auto value = toIValue(input);
+  const size_t count = std::min(node.inputs().size(), op.schema().arguments().size());
+  for (size_t i = 0; i < count; ++i) {
+    auto value = toIValue(node.inputs()[i]);
     known.push_back(value && value->isTensor() ? std::nullopt : std::move(value));
   }
   return of(op, known);

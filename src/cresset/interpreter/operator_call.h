@@ -20,7 +20,7 @@ class OperatorCall {
   /// Null if eager PyTorch has the bits of its kernels for all arguments, of which some may be known. Lives as long as
   /// the process.
   static const OperatorCall* of(const Operator& op, std::span<const std::optional<c10::IValue>> known);
-  /// For a call of `op` by the node, whose constants are known.
+  /// For a call of `op` by the node, or by its functional call: constants among the arguments are known.
   static const OperatorCall* of(const Operator& op, const Node& node);
 
   /// As op.call: by a kernel if one takes the arguments, else by ATen.

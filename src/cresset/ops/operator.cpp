@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "cresset/ops/checked_arguments.h"
+#include "cresset/ops/operator_forms.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/ops/policy.h"
 
@@ -101,12 +102,13 @@ void Operator::setAutocast(const OperatorRow* row) {
 
 namespace {
 
+c10::Argument withoutAlias(const c10::Argument& of) {
+  return c10::Argument(
+      of.name(), of.type(), of.real_type(), of.N(), of.default_value(), of.kwarg_only(), std::nullopt);
+}
+
 /// The schema of an in-place operator as that of an in-place reuse: it writes nothing and returns a new tensor.
 c10::FunctionSchema inPlaceReuseSchema(const c10::FunctionSchema& in_place, const c10::FunctionSchema& functional) {
-  const auto withoutAlias = [](const c10::Argument& of) {
-    return c10::Argument(
-        of.name(), of.type(), of.real_type(), of.N(), of.default_value(), of.kwarg_only(), std::nullopt);
-  };
   std::vector<c10::Argument> arguments, results;
   for (const auto& argument : in_place.arguments()) arguments.push_back(withoutAlias(argument));
   for (const auto& result : in_place.returns()) results.push_back(withoutAlias(result));
@@ -132,6 +134,83 @@ Operator::Operator(const c10::OperatorHandle& in_place, const Operator& function
   // Autocast casts nothing for in-place operators; of those that are made of others, what they call.
   if (!in_place.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
     autocast_cpu_ = autocast_cuda_ = Autocast::None;
+}
+
+namespace {
+
+/// The schema of the functional call of an operator that writes to these arguments.
+c10::FunctionSchema functionalCallSchema(const c10::FunctionSchema& writer, const std::vector<size_t>& written) {
+  std::vector<c10::Argument> arguments, results;
+  for (const auto& argument : writer.arguments()) arguments.push_back(withoutAlias(argument));
+  arguments.emplace_back("may_resize", c10::BoolType::get(), std::nullopt, std::nullopt, /*kwarg_only=*/true);
+  for (const auto& result : writer.returns()) {
+    if (!result.alias_info()) results.push_back(withoutAlias(result));
+  }
+  for (const size_t i : written) {
+    const bool is_list = isListOfTensors(writer.arguments()[i]);
+    results.emplace_back("", is_list ? c10::TypePtr(c10::ListType::ofTensors()) : c10::TensorType::get());
+  }
+  c10::FunctionSchema schema(
+      functionalCallName(writer.name()), writer.overload_name(), std::move(arguments), std::move(results));
+  schema.setAliasAnalysis(c10::AliasAnalysisKind::FROM_SCHEMA);
+  return schema;
+}
+
+c10::IValue copyOf(const c10::IValue& written) {
+  const auto copied = [](const at::Tensor& tensor) { return tensor.defined() ? tensor.clone() : tensor; };
+  if (written.isTensor()) return copied(written.toTensor());
+  if (!written.isTensorList()) return written;  // None
+  c10::List<at::Tensor> copies;
+  for (const at::Tensor& tensor : written.toTensorList().vec()) copies.push_back(copied(tensor));
+  return copies;
+}
+
+void collectSizes(const c10::IValue& tensors, std::vector<std::vector<int64_t>>& sizes) {
+  if (tensors.isTensor() && tensors.toTensor().defined()) {
+    sizes.push_back(tensors.toTensor().sizes().vec());
+  } else if (tensors.isTensorList()) {
+    for (const at::Tensor& tensor : tensors.toTensorList().vec()) sizes.push_back(tensor.sizes().vec());
+  }
+}
+
+}  // namespace
+
+Operator::Operator(OnCopies call)
+    : schema_(functionalCallSchema(call.writer.schema(), tensorWritesOf(call.writer.schema()))),
+      kind_(Symbol::fromQualString(schema_.name())),
+      full_name_(fullNameOf(schema_)),
+      writer_(&call.writer),
+      written_(tensorWritesOf(writer_->schema_)),
+      traits_(call.writer.traits_ & (Trait::SideEffect | Trait::Nondeterministic | Trait::AsksAutograd)),
+      restriction_(call.writer.restriction_) {}
+
+void Operator::callOnCopies(Stack& stack, const std::function<void(Stack&, size_t)>& call) const {
+  const bool may_resize = stack.back().toBool();
+  stack.pop_back();
+  const size_t first = stack.size() - writer_->schema_.arguments().size();
+  std::vector<c10::IValue> written;
+  std::vector<std::vector<int64_t>> before, after;
+  for (const size_t i : written_) {
+    c10::IValue& argument = stack[first + i];
+    argument = copyOf(argument);
+    collectSizes(argument, before);
+    written.push_back(argument);
+  }
+  call(stack, stack.size() - first);
+  for (const c10::IValue& tensors : written) collectSizes(tensors, after);
+  if (!may_resize && before != after)
+    throw std::runtime_error(
+        writer_->full_name_ + " changed the sizes of a tensor that it writes to; a functional program can follow that only "
+                              "where the program made the tensor itself and it is no view");
+  const auto& returns = writer_->schema_.returns();
+  const size_t begin = stack.size() - returns.size();
+  std::vector<c10::IValue> results;
+  for (size_t i = 0; i < returns.size(); ++i) {
+    if (!returns[i].alias_info()) results.push_back(std::move(stack[begin + i]));
+  }
+  stack.resize(begin);
+  for (c10::IValue& result : results) stack.push_back(std::move(result));
+  for (c10::IValue& tensors : written) stack.push_back(tensors.isNone() ? c10::IValue(at::Tensor()) : std::move(tensors));
 }
 
 Operator::~Operator() = default;
@@ -170,13 +249,15 @@ void checkEnumerations(const c10::FunctionSchema& schema, const c10::IValue* arg
 }  // namespace
 
 bool Operator::isCalledWithCare() const {
-  return isInPlaceReuse() || argument_check_ ||
+  return isInPlaceReuse() || isFunctionalCall() || argument_check_ ||
          std::any_of(schema_.arguments().begin(), schema_.arguments().end(), enumerationSize);
 }
 
 void Operator::call(Stack& stack, size_t num_args) const {
   if (kernel_) {
     kernel_(stack, num_args);
+  } else if (writer_) {
+    callOnCopies(stack, [this](Stack& copies, size_t count) { writer_->call(copies, count); });
   } else if (const c10::OperatorHandle* registered = handle()) {
     if (isInPlaceReuse()) makeOwn(stack[stack.size() - num_args]);
     checkArguments(*this, stack.data() + (stack.size() - schema_.arguments().size()));

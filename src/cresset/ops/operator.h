@@ -8,6 +8,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -160,6 +161,18 @@ class Operator {
   /// The in-place reuse for this in-place operator; null if there is none.
   const Operator* inPlaceReuse() const;
 
+  /// Whether this is a functional call: `cresset::functional_aten_add.out(self, other, *, alpha, out, may_resize)` calls
+  /// `aten::add.out` on copies of the tensors that it writes to, and returns in new memory what that returns beside
+  /// them, then what they have become. There is one for each operator of the dispatcher that writes to tensors.
+  /// Raises if a tensor's sizes change and `may_resize` is false.
+  bool isFunctionalCall() const { return writer_ != nullptr; }
+  /// Of a functional call: the operator that it calls; null for others.
+  const Operator* writer() const { return writer_; }
+  /// The same: a call whose writer is called by `call`, which does what Operator::call does.
+  void callOnCopies(Stack& stack, const std::function<void(Stack& stack, size_t num_args)>& call) const;
+  /// Of an operator that writes to tensors; null if there is none.
+  const Operator* functionalCall() const;
+
   bool hasSideEffects() const { return has(traits_, Trait::SideEffect); }
   bool isDeterministic() const { return !has(traits_, Trait::Nondeterministic); }
   bool neverRaises() const { return has(traits_, Trait::NeverRaises); }
@@ -201,11 +214,17 @@ class Operator {
   Operator(c10::FunctionSchema schema, Kernel kernel, Trait traits, Restriction restriction);
   explicit Operator(const c10::OperatorHandle& handle);
   Operator(const c10::OperatorHandle& in_place, const Operator& functional);
+  struct OnCopies {
+    const Operator& writer;
+  };
+  explicit Operator(OnCopies call);
 
   c10::FunctionSchema schema_;
   Symbol kind_;
   std::string full_name_;
   std::string functional_name_;
+  const Operator* writer_ = nullptr;  // of a functional call
+  std::vector<size_t> written_;       // the same: the arguments that it copies
   Kernel kernel_ = nullptr;
   /// Compiled code holds this operator for ever, but an operator of the dispatcher lives as long as the library that
   /// registered it: the table takes the handle away then, and sets a new one if the same operator comes back.
@@ -233,7 +252,7 @@ class OperatorTable {
   const Operator* find(std::string_view full_name);
   /// All names ("aten::add") that look like `kind`, best first, for messages.
   std::vector<std::string> similarNames(Symbol kind);
-  /// Every operator of Cresset's own rows and of the dispatcher; not the in-place reuses.
+  /// Every operator of Cresset's own rows and of the dispatcher; neither in-place reuses nor functional calls.
   std::vector<const Operator*> all();
 
  private:

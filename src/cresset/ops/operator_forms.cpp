@@ -147,6 +147,62 @@ std::vector<std::string_view> otherNames() {
   return names;
 }
 
+bool hasOutArgument(const c10::FunctionSchema& schema) {
+  const auto& arguments = schema.arguments();
+  return std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& a) { return a.is_out(); });
+}
+
+bool isListOfTensors(const c10::Argument& argument) {
+  const c10::Type& type = *argument.type();
+  return type.kind() == c10::TypeKind::ListType && type.containedType(0)->kind() == c10::TypeKind::TensorType;
+}
+
+std::vector<size_t> tensorWritesOf(const c10::FunctionSchema& schema) {
+  const auto& arguments = schema.arguments();
+  const auto isTensors = [](const c10::Argument& argument) {
+    const c10::Type& type = *argument.type();
+    return type.isSubtypeOf(*c10::OptionalType::ofTensor()) || isListOfTensors(argument);
+  };
+  std::vector<size_t> written;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const c10::AliasInfo* info = arguments[i].alias_info();
+    const bool holds_written =
+        info && std::ranges::any_of(info->containedTypes(), [](const c10::AliasInfo& held) { return held.isWrite(); });
+    if ((isWritten(arguments[i]) || holds_written) && isTensors(arguments[i])) written.push_back(i);
+  }
+  const std::string& overload = schema.overload_name();
+  const auto update = updates().find(overload.empty() ? schema.name() : schema.name() + "." + overload);
+  if (update == updates().end()) return written;
+  for (const size_t i : indicesOf(schema, update->second.arguments)) written.push_back(i);
+  return written;
+}
+
+std::optional<size_t> argumentOf(const c10::FunctionSchema& schema, size_t result) {
+  const c10::AliasInfo* info = schema.returns()[result].alias_info();
+  if (!info) return std::nullopt;
+  for (size_t i = 0; i < schema.arguments().size(); ++i) {
+    const c10::AliasInfo* other = schema.arguments()[i].alias_info();
+    if (other && !info->beforeSets().empty() && other->beforeSets() == info->beforeSets()) return i;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+constexpr std::string_view kFunctionalCall = "cresset::functional_";
+
+}  // namespace
+
+std::string functionalCallName(std::string_view operator_name) {
+  const size_t colons = operator_name.find("::");
+  const std::string space(operator_name.substr(0, colons));
+  return std::string(kFunctionalCall) + space + "_" + std::string(operator_name.substr(colons + 2));
+}
+
+bool isFunctionalCallName(std::string_view name) {
+  return name.starts_with(kFunctionalCall);
+}
+
 FunctionalForm writesOf(const c10::FunctionSchema& schema) {
   FunctionalForm writes;
   const auto& arguments = schema.arguments();

@@ -31,6 +31,17 @@ struct FunctionalForm {
   bool is_out = false;  // what is written is not read
 };
 
+/// The arguments that are tensors or lists of tensors to which calls may write, by the schema and the column UPDATES.
+std::vector<size_t> tensorWritesOf(const c10::FunctionSchema& schema);
+/// Which argument a result is, be it written or viewed; none if it is made by the call.
+std::optional<size_t> argumentOf(const c10::FunctionSchema& schema, size_t result);
+bool hasOutArgument(const c10::FunctionSchema& schema);
+bool isListOfTensors(const c10::Argument& argument);
+
+/// "cresset::functional_aten_add" of "aten::add" (Operator::isFunctionalCall).
+std::string functionalCallName(std::string_view operator_name);
+bool isFunctionalCallName(std::string_view name);
+
 /// What the schema says of writes; without the operator.
 FunctionalForm writesOf(const c10::FunctionSchema& schema);
 /// Whether `other` is the functional form of `schema`, which writes as `writes` says.

@@ -108,6 +108,8 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
       }
     }
     unpublish(name);
+    const auto functional = names.find(functionalCallName(op.operator_name().name));
+    if (functional != names.end()) unpublish(functional->second);
   }
 
   void onOperatorDeregistered(const c10::OperatorHandle& op) override {
@@ -157,6 +159,22 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
     }
   }
 
+  /// The functional calls of that name which are not there yet. An operator that is registered anew makes the list of
+  /// the name anew.
+  void addFunctionalCalls(Name& name, std::string_view text) {
+    static const size_t kPrefix = functionalCallName("a::b").size() - std::string_view("a::b").size();
+    std::vector<const Operator*> writers;
+    for (auto& [other, entry] : names) {
+      if (entry.handles.empty() || other.size() + kPrefix != text.size() || functionalCallName(other) != text) continue;
+      for (const auto& handle : entry.handles) writers.push_back(operatorFor(entry, handle));
+    }
+    for (const Operator* writer : writers) {
+      const auto isOfWriter = [&](const auto& known) { return known->writer_ == writer; };
+      if (!tensorWritesOf(writer->schema()).empty() && std::none_of(name.operators.begin(), name.operators.end(), isOfWriter))
+        name.operators.emplace_back(new Operator(Operator::OnCopies{*writer}));
+    }
+  }
+
   /// Whether all that the in-place operator writes is its first argument, a tensor, and `functional` returns the new
   /// one.
   static bool isInPlaceReuseOf(const c10::FunctionSchema& in_place, const c10::FunctionSchema& functional) {
@@ -185,8 +203,12 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
         if (!has_row) list.push_back(operatorFor(name, handle));
       }
       if (list.empty() && text.starts_with("cresset::")) {
-        if (name.operators.empty()) addInPlaceReuses(name, text);
-        for (const auto& update : name.operators) list.push_back(update.get());
+        if (isFunctionalCallName(text)) {
+          addFunctionalCalls(name, text);
+        } else if (name.operators.empty()) {
+          addInPlaceReuses(name, text);
+        }
+        for (const auto& made : name.operators) list.push_back(made.get());
       }
       rankOverloads(text, list);
       name.list = &lists.emplace_back(std::move(list));
@@ -262,6 +284,13 @@ const Operator* Operator::inPlaceReuse() const {
   return known == this ? nullptr : known;
 }
 
+const Operator* Operator::functionalCall() const {
+  if (!isOfDispatcher() || isFunctionalCall()) return nullptr;
+  const auto calls = OperatorTable::get().overloads(Symbol::fromQualString(functionalCallName(schema_.name())));
+  const auto found = std::find_if(calls.begin(), calls.end(), [&](const Operator* call) { return call->writer_ == this; });
+  return found == calls.end() ? nullptr : *found;
+}
+
 std::vector<std::string> OperatorTable::similarNames(Symbol kind) {
   constexpr size_t kLimit = 2;
   std::string_view wanted = kind.toQualString();
@@ -293,7 +322,8 @@ std::vector<const Operator*> OperatorTable::all() {
   for (const auto& name : names) {
     auto ops = overloads(Symbol::fromQualString(name));
     std::copy_if(
-        ops.begin(), ops.end(), std::back_inserter(result), [](const Operator* op) { return !op->isInPlaceReuse(); });
+        ops.begin(), ops.end(), std::back_inserter(result),
+        [](const Operator* op) { return !op->isInPlaceReuse() && !op->isFunctionalCall(); });
   }
   return result;
 }

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_forms.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/ops/rows.h"
 
@@ -35,11 +36,6 @@ size_t positionIn(std::string_view list, std::string_view overload) {
     ++position;
   }
   return position;
-}
-
-bool hasOutArgument(const c10::FunctionSchema& schema) {
-  const auto& arguments = schema.arguments();
-  return std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& a) { return a.is_out(); });
 }
 
 }  // namespace

@@ -1,0 +1,13 @@
+// Operators that make a tensor a view of itself, such as `aten::t_`: the tensor stays the same object and gets other
+// sizes and strides.
+#pragma once
+
+#include "cresset/ir/graph.h"
+
+namespace cresset {
+
+/// Replaces them by their views where all that the tensor is called is known: `a.t_()` becomes a new value `t(a)`, which
+/// is read instead of `a` from there on. The others stay. Whether it changed the graph.
+bool replaceViewWrites(Graph& graph);
+
+}  // namespace cresset
