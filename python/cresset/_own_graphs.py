@@ -231,7 +231,10 @@ class Phases:
                 last = phase
 
     def find_apart(self):
-        """Calls with effects that only write to what no other call takes."""
+        """Calls with effects that only write to what no other call takes. What the plan is given may be of the same memory in
+        another call, which shows if it writes to that."""
+        if self.segment.recorder.last_save is not None:
+            return set()
         with_effects = [node for node in self.segment.nodes if node.effect]
         takers = collections.Counter()  # memory -> calls
         for node in self.segment.nodes if with_effects else ():
@@ -354,7 +357,9 @@ class Steps:
     def __init__(self, segment):
         self.segment = segment
         self.is_exact = "exact" in (segment.recorder.options.numerics, options.numerics)
-        outside = segment.outside if segment.recorder.last_save is None else joined_saves(segment.recorder, segment.outside)
+        outside = (
+            segment.outside if segment.recorder.last_save is None else joined_saves(segment.recorder, segment.outside)
+        )
         self.steps = [*outside, *segment.pins, *guard(segment, False)]
         self.made = set()
 

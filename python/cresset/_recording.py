@@ -1382,7 +1382,9 @@ class Recorder(Objects, Containers, Calls, Writes, Modules, Functional, Gradient
             self.call_inline(function, [container, index, value], ())
             self.entering.drops = True
             return
-        if not self.is_tensor(container) or not (self.is_tensor(value) or self.is_number(value)):
+        if not self.is_tensor(container):
+            raise NoRow("an assignment to an element")
+        if not self.is_tensor(value) and not self.is_number(value):
             raise NoRow("an assignment of other than tensors and numbers")
         inputs = [self.register(self.typed(container)), self.index(index), self.register(self.typed(value))]
         self.writes(container, "an assignment to an element", [value], (inputs[1],))

@@ -209,7 +209,9 @@ def is_off(modes):
 
 
 def is_of_operators(function):
-    return any(function is one for one in (*BINARY, *COMPARE, *UNARY, operator.getitem, operator.setitem, getattr, bool))
+    return any(
+        function is one for one in (*BINARY, *COMPARE, *UNARY, operator.getitem, operator.setitem, getattr, bool)
+    )
 
 
 @functools.cache

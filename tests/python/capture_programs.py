@@ -619,7 +619,9 @@ class Generator:
                 lambda: f".lerp_({r.choice(self.tensors)}, 0.25)",
                 lambda: f".index_add_(0, torch.tensor([0, {r.choice(['0', 'n', '2'])}]), {self.tensor(2)}[:2])",
                 lambda: f".index_fill_(-1, torch.tensor([0, {r.choice(['0', '1', '2'])}]), {self.number()})",
-                lambda: f"[{r.choice(['0', '..., 0', ':2', 'n', '[0, 0]'])}] = {r.choice([self.number(), self.tensor(2)])}",
+                lambda: (
+                    f"[{r.choice(['0', '..., 0', ':2', 'n', '[0, 0]'])}] = {r.choice([self.number(), self.tensor(2)])}"
+                ),
             ]
         )()
         if r.random() < 0.6:

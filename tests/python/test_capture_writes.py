@@ -66,7 +66,9 @@ def tensors_in(value):
 def is_one_graph(function, calls):
     """Whether one plan with a graph of that many calls is all that there is, and has run."""
     report = str(cresset.explain(function))
-    return f"graph of {calls} calls: ran" in report and report.count("plan of lines") + report.count("plan of line ") == 1
+    return (
+        f"graph of {calls} calls: ran" in report and report.count("plan of lines") + report.count("plan of line ") == 1
+    )
 
 
 def sgd(parameters, gradients, rate):
@@ -316,3 +318,31 @@ def test_parts_and_integrals():
 
     compiled = agrees(f, lambda i: (torch.randn(4, 6, requires_grad=i % 2 == 1),), 12, backward=True)
     assert str(cresset.explain(compiled)).count("plan of line") == 1
+
+
+def test_a_step_with_its_gradients():
+    def step(x, parameters):
+        w, b = parameters
+        loss = torch.tanh(x @ w + b).pow(2).mean()
+        gradients = torch.autograd.grad(loss, [w, b])
+        with torch.no_grad():
+            for p, g in zip(parameters, gradients):
+                p.sub_(0.1 * g)
+        return loss.detach()
+
+    parameters = [torch.randn(4, 4), torch.randn(4)]
+
+    def make(i):
+        return torch.randn(3, 4), [p.clone().requires_grad_() for p in parameters]
+
+    compiled = agrees(step, make, 12)
+    assert str(cresset.explain(compiled)).count("plan of line") == 1
+    torch.manual_seed(0)
+    x, given = make(0)
+    for _ in range(5):  # the same parameters again and again
+        loss = compiled(x, given)
+    torch.manual_seed(0)
+    y, expected = make(0)
+    for _ in range(5):
+        other = step(y, expected)
+    same([loss, *given], [other, *expected])
