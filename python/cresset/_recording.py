@@ -975,9 +975,13 @@ class Recorder(Objects, Containers, Calls, Writes, Modules, Functional, Gradient
         """Defaults (1), those of keywords (2), annotations (4), which nothing here reads, or cells (8)."""
         values = []
         if part == 1:
-            values = made.defaults = (
-                value.items if isinstance(value, Fresh) else [self.constant(item) for item in value.object]
-            )
+            if isinstance(value, Fresh):
+                made.defaults = value.items
+            elif value.fixed:
+                made.defaults = [self.constant(item) for item in value.object]
+            else:  # a tuple that was made before the plan begins
+                made.defaults = self.items_of(value)
+            values = made.defaults
         elif part == 2:
             made.keyword_defaults = self.keywords_of(value)
             values = made.keyword_defaults.values()
