@@ -379,9 +379,8 @@ def test_functions_of_numbers_take_numbers():
 
 def test_defaults_that_were_made_before_the_plan():
     def f(x):
-        def inner(
-            a, b=x.shape[0], *, c=cresset.graph_break()
-        ):  # the plan begins where there is a tuple of the defaults
+        # The plan begins where there is a tuple of the defaults.
+        def inner(a, b=x.shape[0], *, c=cresset.graph_break()):  # noqa: B008
             return torch.relu(a) * b + 1
 
         return torch.tanh(inner(x.sin()) * 2)
