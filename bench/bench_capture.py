@@ -87,6 +87,7 @@ def programs():
 
     yield "transformer layer, training, in autocast", under_autocast, (torch.randn(2, 5, 32),)
     yield from derivatives()
+    yield from writes()
 
 
 def derivatives():
@@ -119,6 +120,58 @@ def derivatives():
     yield "torch.func.grad of a functional_call", step, (x,)
 
 
+def writes():
+    """Functions that write to tensors that they were given."""
+    parameters = [nn.Parameter(torch.randn(16, 16)) for _ in range(12)]
+    gradients = [torch.randn(16, 16) for _ in range(12)]
+
+    def step(parameters, gradients, rate):
+        with torch.no_grad():
+            for p, g in zip(parameters, gradients):
+                p.add_(g, alpha=-rate)
+
+    def average(slow, fast):
+        with torch.no_grad():
+            for p, q in zip(slow, fast):
+                p.mul_(0.99).add_(q, alpha=0.01)
+
+    def decode(k, v, keys, values, place):
+        keys[:, place] = k
+        values[:, place] = v
+        weights = torch.softmax((keys * k.unsqueeze(1)).sum(-1), -1)
+        return (weights.unsqueeze(-1) * values).sum(1)
+
+    def copied(k, v, keys, values, place):
+        keys.index_copy_(1, place, k.unsqueeze(1))
+        values.index_copy_(1, place, v.unsqueeze(1))
+        weights = torch.softmax((keys * k.unsqueeze(1)).sum(-1), -1)
+        return (weights.unsqueeze(-1) * values).sum(1)
+
+    def normalized(x, mean, var, weight, bias):
+        found, spread = x.mean(0), x.var(0)
+        with torch.no_grad():
+            mean.mul_(0.9).add_(found, alpha=0.1)
+            var.mul_(0.9).add_(spread, alpha=0.1)
+        return (x - found) / torch.sqrt(spread + 1e-5) * weight + bias
+
+    yield "a step of 12 parameters", step, (parameters, gradients, 1e-6)
+    yield "an average of 12 parameters", average, (parameters, gradients)
+    k, v = torch.randn(2, 64), torch.randn(2, 64)
+    for size in (32, 512):
+        caches = torch.randn(2, size, 64), torch.randn(2, size, 64)
+        yield f"caches of {size} keys, elements", decode, (k, v, *caches, 3)
+        yield f"caches of {size} keys, index_copy_", copied, (k, v, *caches, torch.tensor([3]))
+    weight, bias = torch.randn(16, requires_grad=True), torch.randn(16, requires_grad=True)
+    statistics = torch.zeros(16), torch.ones(16)
+    yield "batch norm by hand, training", normalized, (torch.randn(8, 16), *statistics, weight, bias)
+    for kind in (torch.optim.SGD, torch.optim.Adam):
+        for p, g in zip(parameters, gradients, strict=True):
+            p.grad = g
+        for foreach in (False, True):
+            optimizer = kind(parameters, lr=1e-6, foreach=foreach)
+            yield f"torch.optim.{kind.__name__}, foreach={foreach}", lambda step=optimizer.step: step(), ()
+
+
 def networks(part):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "python"))
     from capture_networks import NETWORKS  # noqa: PLC0415
@@ -146,12 +199,14 @@ def main():
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--no-peer", action="store_true", help="leave out torch.compile")
     parser.add_argument("--derivatives", action="store_true", help="only functions that differentiate")
+    parser.add_argument("--writes", action="store_true", help="only functions that write to what they were given")
     parser.add_argument("--networks", nargs="?", const="", metavar="PART", help="networks instead of small programs")
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     chosen = programs() if options.networks is None else networks(options.networks)
-    for name, function, arguments in derivatives() if options.derivatives else chosen:
+    chosen = derivatives() if options.derivatives else writes() if options.writes else chosen
+    for name, function, arguments in chosen:
         engines = {"eager": function, "cresset": cresset.compile(function)}
         if not options.no_peer:
             engines["torch.compile"] = torch.compile(function, backend="eager")

@@ -183,7 +183,7 @@ def _advice(reason):
     for start, advice in _ADVICE.items():
         if reason.startswith(start):
             return advice
-    if reason.endswith("in place"):
+    if reason.endswith(("in place", "that the tape records", "of a large tensor")):
         return (
             "Use the function that returns a new tensor (add instead of add_), or leave out the backend or fullgraph."
         )

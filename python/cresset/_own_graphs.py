@@ -17,6 +17,7 @@ import torch.nn.functional as F
 
 from . import _C, _frames, options, passes
 from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
+from ._recording_writes import joined_saves
 from ._rows import EMPTY, OWNERS, is_of_numbers
 from ._segments import COMPARE, NotAGraph, Ref, has_names, is_of_sizes, is_of_tensors, is_tensor, reads_of
 
@@ -66,6 +67,8 @@ def is_wanted(node, values):
 def _kinds_of_results(node):
     if node.function is operator.setitem:
         return (type(None),)
+    if node.written is not None:
+        return (torch.Tensor, torch.nn.Parameter)
     return (*_PLAIN_RESULTS, torch.Size, tuple, list, *((float,) if is_of_sizes(node) else ()))
 
 
@@ -92,7 +95,7 @@ def _knows(text, may_be_random, differentiates):
 
 
 def pays(nodes, values):
-    return sum(type(values[node.register].object) is torch.Tensor for node in nodes) >= MIN_CALLS
+    return sum(is_tensor(values[node.register].object) for node in nodes) >= MIN_CALLS
 
 
 def compile_nodes(nodes, inputs, outputs, values, is_exact):
@@ -228,7 +231,10 @@ class Phases:
                 last = phase
 
     def find_apart(self):
-        """Calls with effects that only write to what no other call takes."""
+        """Calls with effects that only write to what no other call takes. What the plan is given may be of the same memory in
+        another call, which shows if it writes to that."""
+        if self.segment.recorder.last_save is not None:
+            return set()
         with_effects = [node for node in self.segment.nodes if node.effect]
         takers = collections.Counter()  # memory -> calls
         for node in self.segment.nodes if with_effects else ():
@@ -351,7 +357,10 @@ class Steps:
     def __init__(self, segment):
         self.segment = segment
         self.is_exact = "exact" in (segment.recorder.options.numerics, options.numerics)
-        self.steps = [*segment.outside, *segment.pins, *guard(segment, False)]
+        outside = (
+            segment.outside if segment.recorder.last_save is None else joined_saves(segment.recorder, segment.outside)
+        )
+        self.steps = [*outside, *segment.pins, *guard(segment, False)]
         self.made = set()
 
     def need(self, register):

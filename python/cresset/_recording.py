@@ -71,6 +71,7 @@ from ._recording_values import (
     is_whole,
     owns_nothing,
 )
+from ._recording_writes import Writes
 from ._segments import BY_CLASS, NUM_BINARY, OF_PLACES, NotAGraph, Segment, function_of, reads_of
 
 
@@ -95,7 +96,7 @@ STEPS_OF_CALL = 50
 INTRINSICS = {5: "UNARY_POSITIVE", 6: "LIST_TO_TUPLE"}
 
 
-class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Transforms, Modes, Environment):
+class Recorder(Objects, Containers, Calls, Writes, Modules, Functional, Gradients, Transforms, Modes, Environment):
     """`options` says what plans are made of (`_capture.Options`)."""
 
     def __init__(self, code, position, view, options):
@@ -157,6 +158,7 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Trans
             self.frames[0].stack.append(value)
         self.on_stack = {value.register for value in self.frames[0].stack if value is not NULL}
         self.checkpoint = None
+        self.init_writes()
 
     # ---- Steps
 
@@ -202,17 +204,6 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Trans
         if isinstance(value, Keywords):
             return all(map(self.is_owned, value.items.values()))
         return not self.is_tensor(value) or value.register in self.owned
-
-    def writes(self, value, what):
-        """Requires that a write to the tensor can be seen in the plan only."""
-        self.not_in_transform(what)
-        if self.options.backend is not None or not self.is_tensor(value) or not self.is_owned(value):
-            raise NoRow(what)
-        memory = value.object.untyped_storage()._cdata
-        for register, other in self.values.items():
-            if register not in self.owned and self.is_tensor(other):
-                if other.object.untyped_storage()._cdata == memory:
-                    raise NoRow(what)
 
     def check(self, kind, a=-1, b=-1, object=None):
         if len(self.steps) >= MAX_STEPS:
@@ -299,7 +290,7 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Trans
                 raise NoRow("what a tensor's item decides")
             self.check("CheckConst", self.register(value), object=object)
             value.fixed = True
-        elif type(object) in (dict, list, tuple):
+        elif type(object) in (dict, list, tuple, torch.Size):
             self.sized(value)
         elif self.is_tensor(value):
             return self.truth_of(value)
@@ -416,6 +407,11 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Trans
             self.frames[-1].stack.append(pending)
             return None
         result = view.slot(view.num_variables + view.depth - 1)
+        written = self.values.get(self.written.get(pending))
+        if written is not None and result is written.object:
+            self.see(pending, result)
+            self.frames[-1].stack.append(written)  # the same object
+            return None
         try:
             kind = type(result)
             if kind not in (*TENSORS, *PLAIN, *OPAQUE, inspect.Signature) and not self.is_of_tensors(result):
@@ -979,9 +975,13 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Trans
         """Defaults (1), those of keywords (2), annotations (4), which nothing here reads, or cells (8)."""
         values = []
         if part == 1:
-            values = made.defaults = (
-                value.items if isinstance(value, Fresh) else [self.constant(item) for item in value.object]
-            )
+            if isinstance(value, Fresh):
+                made.defaults = value.items
+            elif value.fixed:
+                made.defaults = [self.constant(item) for item in value.object]
+            else:  # a tuple that was made before the plan begins
+                made.defaults = self.items_of(value)
+            values = made.defaults
         elif part == 2:
             made.keyword_defaults = self.keywords_of(value)
             values = made.keyword_defaults.values()
@@ -1065,12 +1065,13 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Trans
             self.repeated(left, right, argument != 5)
             return
         self.operands(left, right)
+        owned = True
         if argument >= NUM_BINARY:
             if self.is_tensor(left):
-                self.writes(left, "an operator in place")
+                owned = self.writes(left, "an operator in place", [right])
             else:
                 argument -= NUM_BINARY
-        register = self.compute("Binary", self.register(left), argument, inputs=[self.register(right)], owned=True)
+        register = self.compute("Binary", self.register(left), argument, inputs=[self.register(right)], owned=owned)
         if argument < NUM_BINARY and (self.is_tensor(left) or self.is_tensor(right)):
             self.new.add(register)
         if argument >= NUM_BINARY:
@@ -1385,10 +1386,12 @@ class Recorder(Objects, Containers, Calls, Modules, Functional, Gradients, Trans
             self.call_inline(function, [container, index, value], ())
             self.entering.drops = True
             return
-        self.writes(container, "an assignment to an element")
+        if not self.is_tensor(container):
+            raise NoRow("an assignment to an element")
         if not self.is_tensor(value) and not self.is_number(value):
             raise NoRow("an assignment of other than tensors and numbers")
         inputs = [self.register(self.typed(container)), self.index(index), self.register(self.typed(value))]
+        self.writes(container, "an assignment to an element", [value], (inputs[1],))
         self.num_calls += 1
         register = self.compute("Call", self.register(self.constant(operator.setitem)), inputs=inputs)
         self.see(register, None)

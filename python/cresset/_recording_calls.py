@@ -320,10 +320,13 @@ class Calls:
         effect, saved = effect_of(callee.object, arguments, names)
         if in_place and counts_calls(callee.object, arguments, names) and not self.is_owned(arguments[0]):
             in_place, effect, saved = False, "statistics", arguments[:1]
-        if in_place:
-            self.writes(arguments[0] if arguments else NULL, f"a call of {callee.object.__name__} in place")
         for value in arguments:
             self.argument(value)
+        owned = False
+        if in_place:
+            what = f"a call of {callee.object.__name__} in place"
+            part = self.part_written(callee, arguments, names)
+            owned = self.writes(arguments[0] if arguments else NULL, what, arguments[1:], *part)
         if callee.object is torch.Tensor.item and self.options.backend is not None:
             raise NoRow("a tensor's item")
         inputs = [self.register(value) for value in arguments]
@@ -331,7 +334,7 @@ class Calls:
             self.save(effect, saved, callee.object.__name__)
         self.num_calls += computes(callee.object)
         from_owned = not was_added(callee.object) and all(map(self.is_owned, arguments))
-        owned = in_place or makes_memory(callee.object) or (from_owned and effect != "statistics")
+        owned = owned if in_place else makes_memory(callee.object) or (from_owned and effect != "statistics")
         self.pending = self.compute("Call", self.register(callee), object=names or None, inputs=inputs, owned=owned)
         if callee.object is torch.Tensor.item:
             self.of_contents.add(self.pending)

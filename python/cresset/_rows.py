@@ -1,8 +1,8 @@
 """Which functions frame capture may call in a plan: those whose one effect is their result, and which give the same for
 the same arguments and ambient state. A plan that a check stops has no effect, so it may have called them in vain.
 
-Not among them: what writes into an argument, what asks for a tensor's contents, what keeps state. Functions in place are
-called on memory that the plan itself has made (`Recorder.writes`). Effects that a plan can undo: the statistics of batch
+Not among them: what asks for a tensor's contents, what keeps state. Functions in place are called on memory that the plan
+itself has made, or whose contents it saves before (`Recorder.writes`). Effects that a plan can undo: the statistics of batch
 norms in training and the counts of their calls, and random numbers that were drawn (`effect_of`).
 """
 
@@ -20,9 +20,10 @@ from . import _C
 
 # Of functions that C++ defines under the name of an operator, the operator table says it. These are the others: functions
 # of Python's, those that choose among operators, and questions for the kind of a tensor or the state.
-FUNCTIONS = """atleast_1d atleast_2d is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled
+FUNCTIONS = """atleast_1d atleast_2d cumulative_trapezoid dsplit gradient hsplit trapezoid trapz vsplit is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled
  is_tensor tensor _unique2""".split()
-METHODS = """bfloat16 bool byte cdouble cfloat char cpu dim double float half int is_complex is_floating_point item long ndimension numel short split unflatten""".split()
+METHODS = """bfloat16 bool byte cdouble cfloat char cpu dim double dsplit float half hsplit int is_complex is_floating_point item long ndimension numel short split unflatten
+ vsplit""".split()
 # Methods of tensors in Python, which call functions of the table: plans have what they do.
 WRITTEN_IN_PYTHON = "istft lu norm stft unique unique_consecutive".split()
 F_FUNCTIONS = """adaptive_avg_pool2d binary_cross_entropy binary_cross_entropy_with_logits celu cross_entropy elu glu group_norm
@@ -49,7 +50,7 @@ _EVALUATES = (("training", False), ("p", 0.0))
 # Functions that only compute if one of these arguments has the value; else they draw random numbers, or write statistics.
 ONLY_WITH = {
     F.batch_norm: (("training", False),), F.dropout: _EVALUATES, F.dropout1d: _EVALUATES, F.dropout2d: _EVALUATES,
-    F.dropout3d: _EVALUATES, F.alpha_dropout: _EVALUATES, F.scaled_dot_product_attention: (("dropout_p", 0.0),),
+    F.dropout3d: _EVALUATES, F.alpha_dropout: _EVALUATES, F.rrelu: (("training", False),), F.scaled_dot_product_attention: (("dropout_p", 0.0),),
 }  # fmt: skip
 ONLY_WITH[F.instance_norm] = (("use_input_stats", False), ("running_mean", None))
 # Recurrent networks that get no packed sequence: the arguments after the weights.

@@ -41,6 +41,12 @@ BY_CLASS = (type(None), type(Ellipsis))  # the class, which is checked, says all
 PINNED = (bool, str, torch.dtype, torch.device, torch.layout, torch.memory_format)
 
 
+#: What asks a tensor for its kind, whatever its contents.
+OF_SIZES = (torch.Tensor.size, torch.Tensor.dim, torch.Tensor.ndimension, torch.Tensor.numel, torch.Tensor.stride,
+            torch.Tensor.is_complex, torch.Tensor.is_floating_point, torch.is_complex, torch.is_floating_point,
+            torch.is_tensor, len)  # fmt: skip
+
+
 class NotAGraph(Exception):
     """The text says why. `register`: what the step computes that can't be in the graph, if it is one."""
 
@@ -220,7 +226,10 @@ class Segment:
         value = self.recorder.values.get(target)
         if value is None:
             raise NotAGraph("a result that was not seen", target)
-        keeps_place = kind == "Call" and ends_casts(self.recorder.values[step[2]].object)
+        keeps_place = kind == "Call" and self.keeps_place(step)
+        if target in self.recorder.aside and not depends:
+            self.outside.append(step)
+            return
         if not depends and not keeps_place and not is_of_tensors(value.object):
             self.outside.append(step)
         elif kind == "Is":
@@ -229,6 +238,15 @@ class Segment:
             node = self.node_of(step)
             node.step = step
             self.add(node)
+
+    def keeps_place(self, step):
+        """Whether a call is to stay between the graph's: it drops casts, or reads what a write to a tensor from outside may
+        have changed."""
+        function = self.recorder.values[step[2]].object
+        if ends_casts(function) or step[1] in self.recorder.written:
+            return True
+        of_tensors = any(is_tensor(getattr(self.recorder.values.get(each), "object", None)) for each in step[5])
+        return self.recorder.last_save is not None and of_tensors and not any(function is one for one in OF_SIZES)
 
     def class_follows(self, register):
         """Whether the class of what the graph computes follows from the classes of what it is given."""

@@ -402,7 +402,7 @@ class Generator:
     def statement(self, indent):
         r = self.rng
         kinds = ["tensor"] * 5 + ["number", "print", "note", "store", "inplace", "tuple", "same", "global", "item"]
-        kinds += ["written", "element", "function", "object", "dict", "attribute"]
+        kinds += ["given", "given", "written", "element", "function", "object", "dict", "attribute"]
         kinds += ["named", "keywords", "list", "cell", "delete", "method", "handler", "set"]
         if indent < 3:
             kinds += ["context", "with"]
@@ -431,6 +431,8 @@ class Generator:
             self.put(indent, f"{target} = {self.tensor()} * 1")
             self.put(indent, f"{target}.{r.choice(['add_', 'mul_', 'sub_'])}({self.tensor(2)})")
             self.tensors.append(target)
+        elif kind == "given":
+            self.given(indent)
         elif kind == "element":
             self.put(indent, f"{r.choice(self.tensors)}[{r.choice(['0', '..., 0', ':2'])}] = {self.number()}")
         elif kind == "function":
@@ -601,6 +603,35 @@ class Generator:
             self.put(indent + 1, "out.append(type(error).__name__)")
         self.tensors, self.numbers = (self.tensors, self.numbers) if kind in LASTING else known
 
+    def given(self, indent):
+        """A write to a tensor that the function was given, or has an attribute for, and what may raise after it."""
+        r = self.rng
+        target = r.choice(
+            ["x", "y", "x[0]", "x[:n]", "x.t()[0]", "x.data", "y.detach()[1:]", 'data["x"]', "thing.items[2]"]
+            + ["layer.mean", "layer.linear.weight", "layer.linear.weight[0]", "layer.linear.bias.data", "y.view(3, 1)"]
+        )
+        write = r.choice(
+            [
+                lambda: f".add_({self.number()})",
+                lambda: f".{r.choice(['add_', 'mul_', 'sub_', 'copy_'])}({self.tensor(2)})",
+                lambda: f".add_({self.tensor(2)}, alpha={self.number()})",
+                lambda: f".{r.choice(['zero_', 'tanh_', 'neg_', 'relu_'])}()",
+                lambda: f".lerp_({r.choice(self.tensors)}, 0.25)",
+                lambda: f".index_add_(0, torch.tensor([0, {r.choice(['0', 'n', '2'])}]), {self.tensor(2)}[:2])",
+                lambda: f".index_fill_(-1, torch.tensor([0, {r.choice(['0', '1', '2'])}]), {self.number()})",
+                lambda: (
+                    f"[{r.choice(['0', '..., 0', ':2', 'n', '[0, 0]'])}] = {r.choice([self.number(), self.tensor(2)])}"
+                ),
+            ]
+        )()
+        if r.random() < 0.6:
+            self.put(indent, "with torch.no_grad():")
+            indent += 1
+        self.put(indent, f"{target}{write}")
+        if r.random() < 0.3:
+            name = self.name()
+            self.put(indent, f"{name} = risky({target} * 1) if n == 1 else {target} @ {r.choice(['y', 'x'])}[:2]")
+
     def program(self):
         self.put(0, "def make(cell):")
         self.put(1, "def f(x, y, n, thing, derived, data, layer, out, last=1, **keywords):")
@@ -692,12 +723,14 @@ class World:
             result.sum().backward()
         except RuntimeError as error:
             freed = str(error).startswith("Trying to backward through the graph a second time")
-            return Freed() if freed and self.call is not self.function else type(error).__name__
+            return Freed() if freed else type(error).__name__
         return [Near(leaf.grad) for leaf in leaves]
 
     def observe(self, rows, n, grad, seed):
         torch.manual_seed(seed)
         x, y = torch.randn(rows, 3), torch.randn(3)
+        if seed % 4 == 0 and rows:
+            y = x[-1]  # of the same memory
         x.requires_grad_(grad)
         out, written = [], io.StringIO()
         with contextlib.redirect_stdout(written):
@@ -720,12 +753,13 @@ class World:
         for object in (self.thing, self.derived, self.layer):
             state += [(name, type(held).__name__) for name, held in vars(object).items()]
         state += [describe(self.layer.mean), describe(self.layer.last), describe(self.layer.calls)]
-        return [end, [describe(item) for item in out], GRAD_FN.sub("", written.getvalue()), state, describe(x.detach())]
+        state += [[describe(t), t._version] for t in (x.detach(), y.detach(), *self.layer.parameters())]
+        return [end, [describe(item) for item in out], GRAD_FN.sub("", written.getvalue()), state]
 
 
 class Freed:
     """Results of one graph are one node to autograd: a pass through one frees what a later pass through another takes
-    (decision 8). Equals whatever the program as it is makes of that."""
+    (decision 8); and they need fewer of what earlier passes have freed. Equals whatever the other engine makes of that."""
 
     def __eq__(self, other):
         return True

@@ -226,8 +226,8 @@ def test_fullgraph():
     "text, advice",
     [
         ("if x.sum() > 0:\n    x = -x", "torch.where"),
-        ("a.add_(1)", "add instead of add_"),
-        ("a += 1", "y = y \\+ x"),
+        ("w.add_(1)", "add instead of add_"),
+        ("w += 1", "y = y \\+ x"),
         ("cresset.graph_break()", "graph break out"),
         ("x = x * x.sum().tolist()", "the tensor itself"),
         ("x = x * id(x)", "allow_in_graph"),
@@ -235,9 +235,10 @@ def test_fullgraph():
     ],
 )
 def test_fullgraph_says_what_to_write(text, advice):
-    names = {"torch": torch, "cresset": cresset}
+    # What the tape records of writes to what a plan was given can't be undone.
+    names = {"torch": torch, "cresset": cresset, "w": torch.randn(3, requires_grad=True) * 2}
     body = "\n".join(f"    {line}" for line in text.splitlines())
-    exec(f"def f(a):\n    x = a * 2\n{body}\n    return x\n", names)
+    exec(f"def f(a):\n    global w\n    x = a * 2\n{body}\n    return x\n", names)
     compiled = cresset.compile(names["f"], fullgraph=True)
     for _ in range(2):
         with pytest.raises(RuntimeError, match=advice):

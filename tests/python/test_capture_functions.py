@@ -375,3 +375,18 @@ def test_functions_of_numbers_take_numbers():
     for _ in range(4):
         for args in ((X, [1, 2], "7"), (Y, (2.5, 1.0), "3")):
             assert same(f(*args), compiled(*args))
+
+
+def test_defaults_that_were_made_before_the_plan():
+    def f(x):
+        # The plan begins where there is a tuple of the defaults.
+        def inner(a, b=x.shape[0], *, c=cresset.graph_break()):  # noqa: B008
+            return torch.relu(a) * b + 1
+
+        return torch.tanh(inner(x.sin()) * 2)
+
+    for options in ({}, {"backend": lambda module, inputs: module.forward}):
+        compiled = cresset.compile(f, **options)
+        for rows in (2, 2, 2, 1, 3, 2):
+            x = torch.randn(rows, 3)
+            assert torch.equal(compiled(x), f(x))

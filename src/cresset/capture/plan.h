@@ -4,8 +4,8 @@
 // A plan begins at one instruction and ends before another. It applies if all of its checks hold and none of its calls
 // raises; then attributes and elements of dicts are set, the frame's variables and stack become what they would be, and
 // the frame goes on at the end. If not, the frame is as it was, and its instructions run one by one: nothing that a
-// plan does shows. What its calls change besides, statistics and the place in the sequence of random numbers, is saved
-// before, and put back then.
+// plan does shows. What its calls change besides, tensors from outside and the place in the sequence of random numbers,
+// is saved before, and put back then.
 //
 // A plan holds strongly only what can't lead back to its code: constants, code objects, names. Classes and functions
 // are weak references, which compare unequal to everything once their objects died.

@@ -5,7 +5,7 @@
 
 namespace cresset::python {
 
-/// `_SavedTensors`, `_SavedRandomState`, `_SavedGradMode`.
+/// `_SavedTensors`, `_SavedWrites` and what makes them, `_SavedRandomState`, `_SavedGradMode`.
 void bindUndo(py::module_& module);
 
 }  // namespace cresset::python
