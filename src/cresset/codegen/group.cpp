@@ -108,6 +108,7 @@ class GroupBuilder {
     step.result.makes_contiguous = op->makesContiguous();
     step.result.keeps_format = op->takesAnyLayout() && body->broadcasts();
     const auto built = body->build(builder_, *op, arguments, *computes_in, results);
+    found.scans = step.scans = std::ranges::any_of(built, &ScalarBody::Built::scans);
     if (step.contraction) {
       found.contracts = group_.contracts = group_.reduces = true;
       found.rank = *rankOf(*node.output());
@@ -115,7 +116,10 @@ class GroupBuilder {
     } else if (std::any_of(built.begin(), built.end(), [](const auto& result) { return result.reduces; })) {
       step.reduction = found.reduction = body->reduction(*op, arguments, found.rank);
       group_.reduces = true;
+      refuseReductionsOfScans(*op, step, found.scans);
     }
+    for (const size_t operand : step.operands) step.scans = step.scans || isScanned(operand);
+    group_.scans = group_.scans || found.scans;
     for (size_t i = 0; i < built.size(); ++i) {
       const Value* output = node.outputs()[i];
       registers_[output] = built[i].value;
@@ -230,6 +234,16 @@ class GroupBuilder {
     const Register read = builder_.read(step.read->source, *offset, dtype);
     addResult(*node.output(), read, std::move(step), found);
     return found;
+  }
+
+  bool isScanned(size_t value) const {
+    return value >= group_.buffers.size() && group_.steps[value - group_.buffers.size()].scans;
+  }
+
+  /// One loop has either: elements of a reduction are not taken in order.
+  void refuseReductionsOfScans(const Operator& op, const Group::Step& step, bool scans) const {
+    if (!scans && std::ranges::any_of(step.operands, [&](size_t operand) { return isScanned(operand); }))
+      throw Unsupported{op.fullName() + " of what is computed element by element in order"};
   }
 
   void addResult(const Value& output, Register value, Group::Step step, Fusibility& found) {

@@ -70,9 +70,10 @@ using ReducedDims = std::vector<LoopDim>;
 /// As few loops as possible. `outer`: from the outermost inwards. Nothing is returned if no single loop goes over all
 /// of what is reduced together, in its order. Of products vectors go along what is not reduced.
 /// `num_inputs`: of the buffers, the first. `bounds`: a buffer that says from where to where the loop over what is
-/// reduced goes, the same for all of a vector.
+/// reduced goes, the same for all of a vector. `scans`: elements along it are computed one after the other.
 std::optional<LoopNest> makeLoopNest(
     const std::vector<LoopDim>& outer, std::span<const ReducedDims> reduced, bool contracts,
-    std::span<const at::ScalarType> dtypes, size_t num_inputs = 0, std::optional<size_t> bounds = std::nullopt);
+    std::span<const at::ScalarType> dtypes, size_t num_inputs = 0, std::optional<size_t> bounds = std::nullopt,
+    bool scans = false);
 
 }  // namespace cresset::codegen

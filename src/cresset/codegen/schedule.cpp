@@ -384,7 +384,8 @@ class Scheduler {
     // Loops follow the memory of the first result.
     std::ranges::stable_sort(outer, std::greater(), [&](const LoopDim& dim) { return dim.strides[inputs_.size()]; });
     auto nest = makeLoopNest(
-        outer, reduced, group_.contracts, dtypes, inputs_.size(), bags_ ? std::optional(bags_->offsets) : std::nullopt);
+        outer, reduced, group_.contracts, dtypes, inputs_.size(), bags_ ? std::optional(bags_->offsets) : std::nullopt,
+        group_.scans);
     if (!nest) return std::nullopt;
     if (bags_) nest->sizes.back() = std::max<int64_t>(1, nest->sizes.back() / bags_->num_bags);
     Schedule schedule;

@@ -64,7 +64,7 @@ void KernelEmitter::emitTransposed(size_t begin, size_t end, const Lanes& lanes,
   const auto dim = kernel_.code[begin].immediate;
   const auto emitEach = [&] { emitRange(begin + 1, end, lanes); };
   llvm::Value* whole = b_.CreateNSWSub(ends_[dim], word(count - 1));
-  llvm::Value* next = emitCounted(word(0), whole, count, [&](llvm::Value* index) {
+  llvm::Value* next = emitIterations(begin, end, word(0), whole, count, [&](llvm::Value* index) {
     transposed_dim_ = dim;
     for (unsigned k = 0; k < count; ++k) {
       indices_[dim] = b_.CreateNSWAdd(index, word(k));
@@ -78,9 +78,8 @@ void KernelEmitter::emitTransposed(size_t begin, size_t end, const Lanes& lanes,
       for (unsigned k = 0; k < count; ++k) values.push_back(staged[i + k * staged.size() / count].value);
       storeTransposed(staged[i].buffer, values, lanes);
     }
-    indices_[dim] = nullptr;
   });
-  emitWhile(dim, next, ends_[dim], 1, [&](llvm::Value*) { emitEach(); });
+  emitIterations(begin, end, next, ends_[dim], 1, [&](llvm::Value*) { emitEach(); });
 }
 
 /// `values`: what iterations store, of each lane one element.

@@ -60,6 +60,17 @@ class KernelEmitter {
   llvm::Value* maskUntil(llvm::Value* index, llvm::Value* end, unsigned lanes);
   llvm::Value* numberedLanes(unsigned lanes);
 
+  // ---- Scans: emit_scan.cpp ----
+  /// The same for the loop's dimension; carries what `previous` in the loop stand for.
+  llvm::Value* emitIterations(
+      size_t begin, size_t end, llvm::Value* start, llvm::Value* last, unsigned by, Index body);
+  bool computesScans(size_t begin, size_t end) const;
+  /// Gives each `previous` of the loop what it begins with.
+  void beginScans(size_t begin, size_t end, const Lanes& lanes);
+  void emitScanInVectors(size_t begin, size_t end);
+  size_t findChains(size_t begin, size_t end);
+  void emitCarry(size_t number, const Lanes& lanes);
+
   // ---- Reductions: emit_reduction.cpp ----
   struct Accumulator {
     const Instruction* instruction;
@@ -113,6 +124,7 @@ class KernelEmitter {
   // ---- Instructions ----
   llvm::Value* operand(Register value, const Lanes& lanes);
   llvm::Value* emit(const Instruction& instruction, const Lanes& lanes);
+  llvm::Value* compute(const Instruction& instruction, llvm::ArrayRef<llvm::Value*> operands);
   llvm::Value* placeOf(const Lanes& lanes);
   llvm::Value* addressOf(uint64_t number);
   llvm::Value* addressesOf(uint64_t number, llvm::Value* first, const Lanes& lanes);
@@ -133,6 +145,8 @@ class KernelEmitter {
   size_t vector_dim_;                   // along which lanes go
   size_t transposed_dim_ = SIZE_MAX;    // of the loop whose iterations are made together
   std::vector<Staged> staged_;          // what they store
+  /// Per instruction of a scan along whose iterations vectors go: whether it is computed lane by lane. Else empty.
+  std::vector<bool> is_chain_;
   /// In the loop of a product that goes along rows: where it begins, and which lane of the values outside belongs to
   /// the row.
   size_t product_begin_ = SIZE_MAX;
