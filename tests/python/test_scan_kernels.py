@@ -15,7 +15,17 @@ import cresset
 pytestmark = pytest.mark.usefixtures(checked.__name__)
 
 EXACT = ["cumsum({}, {})", "cumprod({}, {})", "cummax({}, {})", "cummin({}, {})"]
-DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.int32, torch.int8, torch.uint8, torch.bool]
+DTYPES = [
+    torch.float32,
+    torch.float64,
+    torch.bfloat16,
+    torch.float16,
+    torch.int64,
+    torch.int32,
+    torch.int8,
+    torch.uint8,
+    torch.bool,
+]
 SIZES = [(1, 1), (3, 5), (1, 70), (70, 1), (17, 33), (40, 8), (2, 1023), (1025, 2), (20, 300)]
 
 
@@ -82,7 +92,18 @@ def test_every_length(call):
 @pytest.mark.parametrize("call", [*EXACT, "logcumsumexp({}, {})"])
 def test_what_is_not_finite(call):
     inf, nan = float("inf"), float("nan")
-    special = [[1.0, nan], [inf, 1.0], [-inf, 2.0], [inf, -inf], [-inf, -inf], [inf, inf], [0.0, -0.0], [-0.0, 0.0], [nan, inf], [1e38, 3e38]]
+    special = [
+        [1.0, nan],
+        [inf, 1.0],
+        [-inf, 2.0],
+        [inf, -inf],
+        [-inf, -inf],
+        [inf, inf],
+        [0.0, -0.0],
+        [-0.0, 0.0],
+        [nan, inf],
+        [1e38, 3e38],
+    ]
     for width, dtype, place in itertools.product((2, 3, 40), (torch.float32, torch.float64, torch.bfloat16), (1, 2)):
         x = torch.zeros(2 * len(special), width, dtype=dtype)
         x[:, 0], x[:, min(place, width - 1)] = torch.tensor(special, dtype=dtype).repeat(2, 1).t()

@@ -120,6 +120,8 @@ class GroupBuilder {
     }
     for (const size_t operand : step.operands) step.scans = step.scans || isScanned(operand);
     group_.scans = group_.scans || found.scans;
+    group_.scans_slowly = group_.scans_slowly || (found.scans && builder_.isSlowScan());
+    if (group_.scans_slowly && found.rank == 1) throw Unsupported{op->fullName() + " of one row"};
     for (size_t i = 0; i < built.size(); ++i) {
       const Value* output = node.outputs()[i];
       registers_[output] = built[i].value;

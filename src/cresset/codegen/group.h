@@ -116,9 +116,10 @@ struct Group {
   /// Of the subgraph's inputs. The body has more: of each index of each read the size of the dimension, and its stride
   /// in bytes.
   std::vector<size_t> numbers;
-  std::vector<Step> steps;             // one per result of a node
-  bool reduces = false;                // products too
+  std::vector<Step> steps;  // one per result of a node
+  bool reduces = false;     // products too
   bool scans = false;
+  bool scans_slowly = false;           // see KernelBuilder::isSlowScan
   bool contracts = false;              // there are products of matrices: kernels compute small ones only; or bags
   std::vector<at::ScalarType> dtypes;  // of values
   std::vector<size_t> outputs;         // values

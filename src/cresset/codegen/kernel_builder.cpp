@@ -106,6 +106,15 @@ Register KernelBuilder::previous(Register initial) {
   return append({Opcode::Previous, typeOf(initial), {initial}, code_.size()});
 }
 
+bool KernelBuilder::isSlowScan() const {
+  return std::any_of(code_.begin(), code_.end(), [&](const Instruction& carry) {
+    if (carry.opcode != Opcode::Carry) return false;
+    const Instruction& next = code_[carry.operands[1]];
+    const bool is_direct = next.operands[0] == carry.operands[0] || next.operands[1] == carry.operands[0];
+    return !is_direct || (next.opcode != Opcode::Add && next.opcode != Opcode::Mul);
+  });
+}
+
 Register KernelBuilder::addSame(Opcode opcode, std::initializer_list<Register> operands) {
   CRESSET_CHECK(operands.size() == numOperands(opcode), "an instruction of a kernel takes other operands");
   Instruction instruction{opcode, typeOf(*operands.begin())};

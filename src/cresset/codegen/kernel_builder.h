@@ -57,6 +57,10 @@ class KernelBuilder {
   };
   Sources sourcesOf(Register value, std::span<const Register> elements) const;
 
+  /// Whether some `previous` leads to its `carry` by more than a sum or product: one scan alone is then no faster than
+  /// a branch that is foreseen, or a call of a library.
+  bool isSlowScan() const;
+
   const std::vector<Instruction>& code() const { return code_; }
 
  private:

@@ -268,7 +268,7 @@ std::optional<LoopNest> makeLoopNest(
     const std::vector<LoopDim> not_reduced(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(num_outer));
     const size_t best = bestForVectors(not_reduced, dtypes, bounds);
     const bool has_other = !bounds || (dims[best].size > 1 && dims[best].strides[*bounds] == 0);
-    if (!has_other || (!contracts && !(scans && dims[best].size >= kFew) &&
+    if (!has_other || (!contracts && !(scans && dims[best].size >= kFewScans) &&
                        reducesVectors(dims[num_outer], dims[best], dtypes, num_inputs))) {
       nest.vector_dim = num_outer;
     } else {

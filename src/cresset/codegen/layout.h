@@ -49,6 +49,9 @@ struct ResultRule {
 /// Nothing also if the result would have other sizes than the operand whose layout it keeps.
 std::optional<StridedLayout> layoutOfResult(std::span<const StridedLayout> operands, const ResultRule& rule);
 
+/// Fewer scans than this go along vectors.
+constexpr int64_t kFewScans = 8;
+
 /// A dimension that a kernel loops over, and how buffers move along it, in bytes: 0 where they are broadcast.
 struct LoopDim {
   int64_t size;

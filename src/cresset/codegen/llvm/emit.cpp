@@ -307,6 +307,8 @@ llvm::Value* KernelEmitter::load(uint64_t number, llvm::Value* offset, const Lan
   const at::ScalarType dtype = buffer.dtype;
   const llvm::Align align(c10::elementSize(dtype));
   llvm::Type* element = memoryType(b_.getContext(), dtype);
+  if (const auto loaded = loaded_.find(number); loaded != loaded_.end() && !offset)
+    return fromMemory(b_, loaded->second[iteration_], dtype);
   const Step step = kernel_.isScratch(number) ? Step::Next : buffer.steps[vector_dim_];
   llvm::Value* address = addressOf(number);
   const bool is_own = offset && offset->getType()->isVectorTy();  // each lane has one
