@@ -95,6 +95,8 @@ CALLS = {
     "aten::huber_loss": [f"torch.nn.functional.huber_loss(x, y, reduction='{r}', delta=0.7)" for r in ("none", "sum")],
 }
 
+FEW_ROWS_ARE_ATENS = {"aten::logcumsumexp", "aten::cummax", "aten::cummin"}
+
 #: Sizes of matrices: few and many of either, blocks that are full or not, several blocks.
 SIZES = [(1, 1), (3, 5), (17, 33), (2, 1023), (1025, 2), (3, 3000), (2100, 17)]
 
@@ -167,7 +169,7 @@ def test_operator(name):
                     a,
                     320 if "layer_norm" in name else 1000 if "prod" in name else 1,
                 )
-    assert ran > sampling.amount(20, 40)
+    assert ran > sampling.amount(20, 40) // (2 if name in FEW_ROWS_ARE_ATENS else 1)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,11 @@ bool isKnown(const Value& value) {
   return known && !known->isTensor();
 }
 
+/// Of a value: whether a scan computes it, or what it is computed from.
+bool isScanned(const Group& group, size_t value) {
+  return value >= group.buffers.size() && group.steps[value - group.buffers.size()].scans;
+}
+
 class GroupBuilder {
  public:
   /// Values that no node of the group computes become its inputs when they are first used.
@@ -118,7 +123,7 @@ class GroupBuilder {
       group_.reduces = true;
       refuseReductionsOfScans(*op, step, found.scans);
     }
-    for (const size_t operand : step.operands) step.scans = step.scans || isScanned(operand);
+    for (const size_t operand : step.operands) step.scans = step.scans || isScanned(group_, operand);
     group_.scans = group_.scans || found.scans;
     group_.scans_slowly = group_.scans_slowly || (found.scans && builder_.isSlowScan());
     if (group_.scans_slowly && found.rank == 1) throw Unsupported{op->fullName() + " of one row"};
@@ -238,13 +243,9 @@ class GroupBuilder {
     return found;
   }
 
-  bool isScanned(size_t value) const {
-    return value >= group_.buffers.size() && group_.steps[value - group_.buffers.size()].scans;
-  }
-
   /// One loop has either: elements of a reduction are not taken in order.
   void refuseReductionsOfScans(const Operator& op, const Group::Step& step, bool scans) const {
-    if (!scans && std::ranges::any_of(step.operands, [&](size_t operand) { return isScanned(operand); }))
+    if (!scans && std::ranges::any_of(step.operands, [&](size_t operand) { return isScanned(group_, operand); }))
       throw Unsupported{op.fullName() + " of what is computed element by element in order"};
   }
 

@@ -20,6 +20,12 @@ bool usesCount(const Group& group) {
   });
 }
 
+int64_t numElements(std::span<const int> dims, const Variables& variables) {
+  int64_t count = 1;
+  for (const int variable : dims) count *= variables.sizeOf(variable);
+  return count;
+}
+
 class Scheduler {
  public:
   Scheduler(const Group& group, std::span<const BufferLayout> inputs, std::span<const StridedLayout* const> places)
@@ -326,9 +332,7 @@ class Scheduler {
     for (size_t i = 0; i < reductions_.size() && !group_.contracts && !bags_; ++i) {
       if (isRepeated(reductions_[i], sources_[i], outer_, variables_)) return false;
     }
-    int64_t num_scans = 1;
-    for (const int variable : outer_) num_scans *= variables_.sizeOf(variable);
-    if (group_.scans_slowly && num_scans < kFewScans) return false;
+    if (group_.scans_slowly && numElements(outer_, variables_) < kFewScans) return false;
     for (const ScheduledValue& value : values_) {
       size_t num_reduced = 0;  // a value has elements of one reduction only
       for (const std::vector<int>& together : reduced_) {
