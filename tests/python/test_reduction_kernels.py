@@ -63,6 +63,11 @@ CALLS = {
     "aten::norm.ScalarOpt_dim": ["torch.norm(x, 2, [1])"],
     "aten::norm.ScalarOpt_dim_dtype": ["torch.norm(x, 1, [0], dtype=torch.float64)"],
     "aten::logsumexp": ["x.logsumexp([0])", "x.logsumexp([1], keepdim=True)"],
+    "aten::cumsum": ["x.cumsum(0)", "x.cumsum(-1)", "x.cumsum(1, dtype=torch.float64)"],
+    "aten::cumprod": ["x.cumprod(0)", "x.cumprod(1)"],
+    "aten::logcumsumexp": ["x.logcumsumexp(0)", "x.logcumsumexp(-1)"],
+    "aten::cummax": ["x.cummax(0)", "x.cummax(1)"],
+    "aten::cummin": ["x.cummin(0)", "x.cummin(-1)"],
     "aten::softmax.int": ["x.softmax(0)", "x.softmax(-1)", "x.softmax(1, dtype=torch.float64)"],
     "aten::log_softmax.int": ["x.log_softmax(0)", "x.log_softmax(1)"],
     "aten::_softmax": ["torch._softmax(x, 1, False)"],
@@ -89,6 +94,8 @@ CALLS = {
     ],
     "aten::huber_loss": [f"torch.nn.functional.huber_loss(x, y, reduction='{r}', delta=0.7)" for r in ("none", "sum")],
 }
+
+FEW_ROWS_ARE_ATENS = {"aten::logcumsumexp", "aten::cummax", "aten::cummin"}
 
 #: Sizes of matrices: few and many of either, blocks that are full or not, several blocks.
 SIZES = [(1, 1), (3, 5), (17, 33), (2, 1023), (1025, 2), (3, 3000), (2100, 17)]
@@ -162,7 +169,7 @@ def test_operator(name):
                     a,
                     320 if "layer_norm" in name else 1000 if "prod" in name else 1,
                 )
-    assert ran > sampling.amount(20, 40)
+    assert ran > sampling.amount(20, 40) // (2 if name in FEW_ROWS_ARE_ATENS else 1)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,11 @@ bool isKnown(const Value& value) {
   return known && !known->isTensor();
 }
 
+/// Of a value: whether a scan computes it, or what it is computed from.
+bool isScanned(const Group& group, size_t value) {
+  return value >= group.buffers.size() && group.steps[value - group.buffers.size()].scans;
+}
+
 class GroupBuilder {
  public:
   /// Values that no node of the group computes become its inputs when they are first used.
@@ -108,6 +113,7 @@ class GroupBuilder {
     step.result.makes_contiguous = op->makesContiguous();
     step.result.keeps_format = op->takesAnyLayout() && body->broadcasts();
     const auto built = body->build(builder_, *op, arguments, *computes_in, results);
+    found.scans = step.scans = std::ranges::any_of(built, &ScalarBody::Built::scans);
     if (step.contraction) {
       found.contracts = group_.contracts = group_.reduces = true;
       found.rank = *rankOf(*node.output());
@@ -115,7 +121,12 @@ class GroupBuilder {
     } else if (std::any_of(built.begin(), built.end(), [](const auto& result) { return result.reduces; })) {
       step.reduction = found.reduction = body->reduction(*op, arguments, found.rank);
       group_.reduces = true;
+      refuseReductionsOfScans(*op, step, found.scans);
     }
+    for (const size_t operand : step.operands) step.scans = step.scans || isScanned(group_, operand);
+    group_.scans = group_.scans || found.scans;
+    group_.scans_slowly = group_.scans_slowly || (found.scans && builder_.isSlowScan());
+    if (group_.scans_slowly && found.rank == 1) throw Unsupported{op->fullName() + " of one row"};
     for (size_t i = 0; i < built.size(); ++i) {
       const Value* output = node.outputs()[i];
       registers_[output] = built[i].value;
@@ -230,6 +241,12 @@ class GroupBuilder {
     const Register read = builder_.read(step.read->source, *offset, dtype);
     addResult(*node.output(), read, std::move(step), found);
     return found;
+  }
+
+  /// One loop has either: elements of a reduction are not taken in order.
+  void refuseReductionsOfScans(const Operator& op, const Group::Step& step, bool scans) const {
+    if (!scans && std::ranges::any_of(step.operands, [&](size_t operand) { return isScanned(group_, operand); }))
+      throw Unsupported{op.fullName() + " of what is computed element by element in order"};
   }
 
   void addResult(const Value& output, Register value, Group::Step step, Fusibility& found) {

@@ -22,6 +22,7 @@ struct Fusibility {
   size_t rank = 0;       // of what it goes over: the tensors that it takes, broadcast
   std::optional<Reduction> reduction;
   std::vector<bool> is_reduced;   // per result
+  bool scans = false;             // it computes an element from those before it along what `reduction` says
   bool contracts = false;         // sums over other dimensions than its result's: a product of matrices, or bags
   const Value* source = nullptr;  // what it reads by index: it must be in memory when the kernel begins
 };
@@ -104,6 +105,7 @@ struct Group {
     std::vector<std::string> letters;  // of a contraction, per operand: its indices
     std::optional<IndexedRead> read;
     bool is_reduced = false;  // the result is what was reduced; otherwise it has the sizes of the operands
+    bool scans = false;       // it, or what it is computed from, is computed by a scan
   };
 
   KernelBody body;
@@ -114,8 +116,10 @@ struct Group {
   /// Of the subgraph's inputs. The body has more: of each index of each read the size of the dimension, and its stride
   /// in bytes.
   std::vector<size_t> numbers;
-  std::vector<Step> steps;             // one per result of a node
-  bool reduces = false;                // products too
+  std::vector<Step> steps;  // one per result of a node
+  bool reduces = false;     // products too
+  bool scans = false;
+  bool scans_slowly = false;           // see KernelBuilder::isSlowScan
   bool contracts = false;              // there are products of matrices: kernels compute small ones only; or bags
   std::vector<at::ScalarType> dtypes;  // of values
   std::vector<size_t> outputs;         // values

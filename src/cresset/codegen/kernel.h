@@ -25,6 +25,18 @@
 //       %7 = sub %6, %3 : f32
 //       …
 //
+// What is carried from iteration to iteration (a cumulative sum) stands in loops without reductions:
+//
+//   %0 = constant 0 : f64
+//   for d0
+//     for d1
+//       %3 = load b0 : f32
+//       %4 = convert %3 : f64
+//       %5 = previous %0 : f64
+//       %6 = add %5, %4 : f64
+//       %7 = carry %5, %6 : f64
+//       …
+//
 // Elements that are read by index lie at an offset that is computed; strides and sizes of the dimensions that indices
 // go along are numbers. An index that is out of range is not read through: the kernel fails.
 //

@@ -101,6 +101,20 @@ void KernelBuilder::store(size_t buffer, Register value) {
   holds_.push_back(typeOf(value));
 }
 
+Register KernelBuilder::previous(Register initial) {
+  CRESSET_CHECK(code_[initial].opcode == Opcode::Constant, "a scan begins with a constant");
+  return append({Opcode::Previous, typeOf(initial), {initial}, code_.size()});
+}
+
+bool KernelBuilder::isSlowScan() const {
+  return std::any_of(code_.begin(), code_.end(), [&](const Instruction& carry) {
+    if (carry.opcode != Opcode::Carry) return false;
+    const Instruction& next = code_[carry.operands[1]];
+    const bool is_direct = next.operands[0] == carry.operands[0] || next.operands[1] == carry.operands[0];
+    return !is_direct || (next.opcode != Opcode::Add && next.opcode != Opcode::Mul);
+  });
+}
+
 Register KernelBuilder::addSame(Opcode opcode, std::initializer_list<Register> operands) {
   CRESSET_CHECK(operands.size() == numOperands(opcode), "an instruction of a kernel takes other operands");
   Instruction instruction{opcode, typeOf(*operands.begin())};
@@ -191,6 +205,7 @@ KernelBuilder::Sources KernelBuilder::sourcesOf(Register value, std::span<const 
       sources.reductions = true;
       continue;
     }
+    if (code_[next].opcode == Opcode::Previous) sources.scans = sources.elements = true;
     for (size_t i = 0; i < numOperands(code_[next].opcode); ++i) queue.push_back(code_[next].operands[i]);
   }
   return sources;

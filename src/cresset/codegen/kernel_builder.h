@@ -31,6 +31,8 @@ class KernelBuilder {
   /// How many bytes after the first the element of the buffer lies: a Long.
   Register where(size_t buffer);
   void store(size_t buffer, Register value);
+  /// What the iteration before has carried; in the first, `initial`, a constant. A new one with each call.
+  Register previous(Register initial);
 
   Register add(Opcode opcode, Register a) { return addSame(opcode, {a}); }
   Register add(Opcode opcode, Register a, Register b) { return addSame(opcode, {a, b}); }
@@ -51,8 +53,13 @@ class KernelBuilder {
   struct Sources {
     bool elements = false;    // one of them, but by a reduction
     bool reductions = false;  // a reduction, or the place of an element among those that are reduced
+    bool scans = false;       // what an iteration before has carried
   };
   Sources sourcesOf(Register value, std::span<const Register> elements) const;
+
+  /// Whether some `previous` leads to its `carry` by more than a sum or product: one scan alone is then no faster than
+  /// a branch that is foreseen, or a call of a library.
+  bool isSlowScan() const;
 
   const std::vector<Instruction>& code() const { return code_; }
 

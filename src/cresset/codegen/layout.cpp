@@ -252,7 +252,7 @@ LoopDim oneIteration(std::span<const at::ScalarType> dtypes, bool moves) {
 
 std::optional<LoopNest> makeLoopNest(
     const std::vector<LoopDim>& outer, std::span<const ReducedDims> reduced, bool contracts,
-    std::span<const at::ScalarType> dtypes, size_t num_inputs, std::optional<size_t> bounds) {
+    std::span<const at::ScalarType> dtypes, size_t num_inputs, std::optional<size_t> bounds, bool scans) {
   LoopNest nest;
   std::vector<LoopDim> dims = merged(outer);
   if (dims.empty()) dims.push_back(oneIteration(dtypes, reduced.empty() || contracts));
@@ -268,7 +268,8 @@ std::optional<LoopNest> makeLoopNest(
     const std::vector<LoopDim> not_reduced(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(num_outer));
     const size_t best = bestForVectors(not_reduced, dtypes, bounds);
     const bool has_other = !bounds || (dims[best].size > 1 && dims[best].strides[*bounds] == 0);
-    if (!has_other || (!contracts && reducesVectors(dims[num_outer], dims[best], dtypes, num_inputs))) {
+    if (!has_other || (!contracts && !(scans && dims[best].size >= kFewScans) &&
+                       reducesVectors(dims[num_outer], dims[best], dtypes, num_inputs))) {
       nest.vector_dim = num_outer;
     } else {
       const auto first = dims.begin() + static_cast<std::ptrdiff_t>(best);

@@ -49,6 +49,9 @@ struct ResultRule {
 /// Nothing also if the result would have other sizes than the operand whose layout it keeps.
 std::optional<StridedLayout> layoutOfResult(std::span<const StridedLayout> operands, const ResultRule& rule);
 
+/// Fewer scans than this go along vectors.
+constexpr int64_t kFewScans = 8;
+
 /// A dimension that a kernel loops over, and how buffers move along it, in bytes: 0 where they are broadcast.
 struct LoopDim {
   int64_t size;
@@ -70,9 +73,10 @@ using ReducedDims = std::vector<LoopDim>;
 /// As few loops as possible. `outer`: from the outermost inwards. Nothing is returned if no single loop goes over all
 /// of what is reduced together, in its order. Of products vectors go along what is not reduced.
 /// `num_inputs`: of the buffers, the first. `bounds`: a buffer that says from where to where the loop over what is
-/// reduced goes, the same for all of a vector.
+/// reduced goes, the same for all of a vector. `scans`: elements along it are computed one after the other.
 std::optional<LoopNest> makeLoopNest(
     const std::vector<LoopDim>& outer, std::span<const ReducedDims> reduced, bool contracts,
-    std::span<const at::ScalarType> dtypes, size_t num_inputs = 0, std::optional<size_t> bounds = std::nullopt);
+    std::span<const at::ScalarType> dtypes, size_t num_inputs = 0, std::optional<size_t> bounds = std::nullopt,
+    bool scans = false);
 
 }  // namespace cresset::codegen

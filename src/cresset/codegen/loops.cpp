@@ -13,7 +13,11 @@ namespace {
 struct Place {
   size_t depth = 0;               // in how many of the loops over dimensions that are not reduced
   std::optional<size_t> reduced;  // in the one over this dimension too, which is reduced
-  size_t stage = 0;               // how many such loops come before: those whose results it takes
+  /// Which of such loops: it comes after those whose results it takes. Those with reductions have even numbers; those
+  /// with scans, which go from element to element, odd ones.
+  size_t stage = 0;
+  bool scans = false;     // it is computed from what an iteration before has carried
+  bool is_chain = false;  // and is part of computing what is carried next
 };
 
 class KernelMaker {
@@ -59,8 +63,16 @@ class KernelMaker {
       const Place& operand = placeOfOperand(instruction, k);
       place.depth = std::max(place.depth, operand.depth);
       if (operand.reduced) place.reduced = operand.reduced;
-      place.stage = std::max(place.stage, operand.stage + (isReduction(operandOf(instruction, k).opcode) ? 1 : 0));
+      place.stage = std::max(place.stage, operand.stage + (isReduction(operandOf(instruction, k).opcode) ? 2 : 0));
+      place.scans = place.scans || operand.scans;
+      place.is_chain = place.is_chain || operand.is_chain;
     }
+    if (instruction.opcode == Opcode::Previous) {
+      place.reduced = num_outer_;
+      place.scans = place.is_chain = true;
+    }
+    if (instruction.opcode == Opcode::Carry) place.is_chain = false;
+    if (place.scans) place.stage |= 1;
     last_stage_ = std::max(last_stage_, place.stage);
     if (isReduction(instruction.opcode)) {
       // Of what is the same for all elements, there are as many as the first such dimension has.
@@ -148,7 +160,8 @@ class KernelMaker {
         if (!needed[i] || first[i] < stage) continue;
         for (size_t k = 0; k < numOperands(body_.code[i].opcode); ++k) {
           const Register operand = body_.code[i].operands[k];
-          if (first[operand] < stage && !kept_[operand] && costOf(operand) >= kCost) keep(operand, first[operand]);
+          if (first[operand] < stage && !kept_[operand] && !places_[operand].is_chain && costOf(operand) >= kCost)
+            keep(operand, first[operand]);
         }
       }
       for (size_t i = 0; i < needed.size(); ++i) {
@@ -177,7 +190,8 @@ class KernelMaker {
       if (next != value && kept_[next]) continue;
       seen[next] = true;
       const Opcode opcode = body_.code[next].opcode;
-      cost += opcode == Opcode::Div || opcode == Opcode::Sqrt ? 4 : 1;
+      const bool is_slow = opcode == Opcode::Div || opcode == Opcode::Sqrt || opcode == Opcode::Carry;
+      cost += is_slow ? 4 : 1;
       for (size_t k = 0; k < numOperands(opcode); ++k) queue.push_back(body_.code[next].operands[k]);
     }
     return cost;

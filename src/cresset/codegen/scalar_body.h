@@ -14,7 +14,9 @@
 //
 // Operators that reduce (column REDUCES: along which dimensions, and whether the result keeps them) call sum(x),
 // prod(x), max(x), min(x), and `count`, the number of elements that are reduced to one, and `place`, which of them it
-// is; index(x, n) is which of them an argument says, or -1 if it is the number n. What is computed of reduced values
+// is; index(x, n) is which of them an argument says, or -1 if it is the number n. `previous(x, n)` is what was carried
+// for the element before, in x's type, n for the first; `carry(previous, x)` is x and carries it to the next; `wide(x)`
+// is x in the type that eager PyTorch accumulates in: float64 for float32. What is computed of reduced values
 // only is the result of a reduction; what takes elements too (softmax) has the sizes of its arguments. Products of
 // matrices (column CONTRACTS: which dimensions go together) call dot(x, y).
 #pragma once
@@ -76,7 +78,8 @@ class ScalarBody {
     Register value;
     bool is_exact;    // has eager PyTorch's bits
     bool is_reduced;  // there is one per reduction, not one per element
-    bool reduces;     // it takes what a reduction computes
+    bool reduces;     // it takes what a reduction computes, or a scan
+    bool scans;
   };
 
   /// Null if the operator's row has none.

@@ -300,6 +300,7 @@ class Evaluator {
         {"dot", Opcode::Dot}};
     if (e.text == "exactly") return exactly(e);
     if (e.text == "index") return index(e);
+    if (e.text == "previous") return previous(e);
     if (raises(e)) throw Unsupported{op_.fullName() + " raises, or may raise, for its numbers"};
     if (e.text == "own" && e.children.size() == 1) {
       is_exact_ = false;
@@ -332,6 +333,9 @@ class Evaluator {
       const Register product = builder_.roundTo(builder_.add(Opcode::Mul, operands[0], operands[1]), dtype_);
       return builder_.add(Opcode::Add, product, operands[2]);
     }
+    if (e.text == "carry" && operands.size() == 2) return builder_.add(Opcode::Carry, operands[0], operands[1]);
+    if (e.text == "wide" && operands.size() == 1)
+      return dtype_ == at::kFloat ? builder_.convert(operands[0], at::kDouble) : operands[0];
     if (e.text == "rounded" && operands.size() == 1) return builder_.roundTo(operands[0], dtype_);
     if (e.text == "isnan" && operands.size() == 1) return builder_.add(Opcode::Ne, operands[0], operands[0]);
     if (e.text == "bool" && operands.size() == 1) return builder_.toBool(operands[0]);
@@ -402,6 +406,12 @@ class Evaluator {
     return builder_.select(is_none, builder_.constant(at::kLong, int64_t{-1}), checked);
   }
 
+  Operand previous(const Expression& e) {
+    if (e.children.size() != 2) refuse("previous() of so many operands");
+    const Register like = asNumber(evaluate(e.children[0]), type_);
+    return builder_.previous(asRegister(evaluate(e.children[1]), builder_.typeOf(like)));
+  }
+
   KernelBuilder& builder_;
   const Operator& op_;
   std::span<const ScalarArgument> arguments_;
@@ -428,7 +438,7 @@ std::vector<ScalarBody::Built> evaluateExpressions(
     const KernelBuilder::Sources sources = builder.sourcesOf(value, elements);
     built.push_back(
         {builder.roundTo(builder.convert(value, registerType(results[i])), results[i]), evaluator.isExact(),
-         sources.reductions && !sources.elements, sources.reductions});
+         sources.reductions && !sources.elements, sources.reductions || sources.scans, sources.scans});
   }
   return built;
 }

@@ -20,6 +20,12 @@ bool usesCount(const Group& group) {
   });
 }
 
+int64_t numElements(std::span<const int> dims, const Variables& variables) {
+  int64_t count = 1;
+  for (const int variable : dims) count *= variables.sizeOf(variable);
+  return count;
+}
+
 class Scheduler {
  public:
   Scheduler(const Group& group, std::span<const BufferLayout> inputs, std::span<const StridedLayout* const> places)
@@ -326,6 +332,7 @@ class Scheduler {
     for (size_t i = 0; i < reductions_.size() && !group_.contracts && !bags_; ++i) {
       if (isRepeated(reductions_[i], sources_[i], outer_, variables_)) return false;
     }
+    if (group_.scans_slowly && numElements(outer_, variables_) < kFewScans) return false;
     for (const ScheduledValue& value : values_) {
       size_t num_reduced = 0;  // a value has elements of one reduction only
       for (const std::vector<int>& together : reduced_) {
@@ -384,7 +391,8 @@ class Scheduler {
     // Loops follow the memory of the first result.
     std::ranges::stable_sort(outer, std::greater(), [&](const LoopDim& dim) { return dim.strides[inputs_.size()]; });
     auto nest = makeLoopNest(
-        outer, reduced, group_.contracts, dtypes, inputs_.size(), bags_ ? std::optional(bags_->offsets) : std::nullopt);
+        outer, reduced, group_.contracts, dtypes, inputs_.size(), bags_ ? std::optional(bags_->offsets) : std::nullopt,
+        group_.scans);
     if (!nest) return std::nullopt;
     if (bags_) nest->sizes.back() = std::max<int64_t>(1, nest->sizes.back() / bags_->num_bags);
     Schedule schedule;

@@ -114,6 +114,7 @@ class Fuser {
     do {
       done_.clear();
       reduced_.clear();
+      scanned_.clear();
       joined_.clear();
       notes_.clear();
       visit(graph_.block());
@@ -211,6 +212,11 @@ class Fuser {
     return reduced_.contains(&value) && group.contains(value.node());
   }
 
+  /// Whether a scan in the group computes it, or what it is computed from.
+  bool isScanned(const Value& value, const Group& group) const {
+    return scanned_.contains(&value) && group.contains(value.node());
+  }
+
   void noteReduced(const Node& node, const Fusibility& kind, const Group& group) {
     bool all = true, any = false;
     for (const Value* input : node.inputs()) {
@@ -220,8 +226,13 @@ class Fuser {
       any = any || is_reduced;
       all = all && (is_reduced || rank == std::optional<size_t>(0));
     }
+    const auto& inputs = node.inputs();
+    const bool is_scanned = kind.scans || std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) {
+                              return isScanned(*input, group);
+                            });
     for (const Value* output : node.outputs()) {
       if (kind.reduction ? kind.is_reduced[output->offset()] : any && all) reduced_.insert(output);
+      if (is_scanned) scanned_.insert(output);
     }
   }
 
@@ -275,6 +286,7 @@ class Fuser {
     const auto& dims = reduction.reduction->dims;
     const bool are_first = dims.empty() || dims.back() + 1 == dims.size();
     for (const Value* input : node.inputs()) {
+      if (kind.reduction && !kind.scans && isScanned(*input, group)) return false;
       if (!rankOf(*input) || !isReduced(*input, group)) continue;
       if (kind.reduction && !node.inputs().empty() && input == node.input(0)) return false;
       const bool is_shorter = *rankOf(*input) < reduction.rank;
@@ -395,6 +407,7 @@ class Fuser {
   std::vector<Done> done_;
   std::unordered_map<const Node*, Fusibility> kinds_;                // of the nodes that were looked at
   std::unordered_set<const Value*> reduced_;                         // see isReduced
+  std::unordered_set<const Value*> scanned_;                         // see isScanned
   std::vector<const Node*> joined_;                                  // operators that joined a group, in order
   std::unordered_map<const Node*, size_t> place_;                    // in joined_
   std::unordered_map<const Node*, std::vector<std::string>> notes_;  // by the last operator of a group: see note

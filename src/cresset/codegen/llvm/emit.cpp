@@ -81,8 +81,11 @@ void KernelEmitter::emitRange(size_t begin, size_t end, const Lanes& lanes) {
       const size_t last = endOf(i);
       emitLoop(i, last, lanes);
       i = last;
-    } else if (!isReduction(instruction.opcode)) {  // those are the loop's
-      values_[i] = emit(instruction, lanes);
+    } else if (instruction.opcode == Opcode::Carry) {
+      emitCarry(i, lanes);
+    } else if (!isReduction(instruction.opcode) && !(lanes.count > 1 && i < is_chain_.size() && is_chain_[i])) {
+      // Reductions are the loop's, and what is carried.
+      if (instruction.opcode != Opcode::Previous) values_[i] = emit(instruction, lanes);
     }
   }
 }
@@ -94,12 +97,15 @@ void KernelEmitter::emitLoop(size_t begin, size_t end, const Lanes& lanes) {
     if (kernel_.code[i].opcode == Opcode::Dot) return emitProducts(begin, end, lanes);
     if (isReduction(kernel_.code[i].opcode)) return emitReduction(begin, end, lanes);
   }
+  const bool scans = computesScans(begin, end);
+  if (scans && dim == kernel_.vector_dim) return emitScanInVectors(begin, end);
+  if (scans) beginScans(begin, end, lanes);
   if (hasBounds(kernel_.code[begin])) throw std::runtime_error("only reductions have bounds in a kernel");
   if (dim == kernel_.vector_dim) return emitVectorLoop(begin, end);
   if (const unsigned count = dim > 0 ? iterationsToTranspose(begin, end, lanes) : 0)
     return emitTransposed(begin, end, lanes, count);
   llvm::Value* start = dim == 0 ? function_->getArg(4) : word(0);
-  emitWhile(dim, start, ends_[dim], 1, [&](llvm::Value*) { emitRange(begin + 1, end, lanes); });
+  emitIterations(begin, end, start, ends_[dim], 1, [&](llvm::Value*) { emitRange(begin + 1, end, lanes); });
 }
 
 /// Whole vectors, several at a time where the body is small; then what is left.
@@ -131,6 +137,7 @@ unsigned KernelEmitter::lanesOf(size_t begin, size_t end) const {
     if (instruction.opcode == Opcode::Load || instruction.opcode == Opcode::Read)
       varies[i] = kernel_.isScratch(buffer) || kernel_.buffer(buffer).steps[vector_dim_] != Step::None;
     if (instruction.opcode == Opcode::Place) varies[i] = kernel_.reducesVectors();
+    if (instruction.opcode == Opcode::Previous) varies[i] = true;
     for (size_t k = 0; k < numOperands(instruction.opcode); ++k)
       varies[i] = varies[i] || varies[instruction.operands[k]];
     if (varies[i] || instruction.opcode == Opcode::Store)
@@ -243,8 +250,12 @@ llvm::Value* KernelEmitter::emit(const Instruction& instruction, const Lanes& la
   if (std::all_of(instruction.operands.begin(), instruction.operands.begin() + count, isScalar)) own = Lanes{};
   llvm::SmallVector<llvm::Value*, 3> operands;
   for (size_t i = 0; i < count; ++i) operands.push_back(operand(instruction.operands[i], own));
-  if (instruction.opcode == Opcode::Scale) return emitScale(b_, operands[0], operands[1], level_);
   if (instruction.opcode == Opcode::Index) return checkIndex(operands[0], operands[1], own);
+  return compute(instruction, operands);
+}
+
+llvm::Value* KernelEmitter::compute(const Instruction& instruction, llvm::ArrayRef<llvm::Value*> operands) {
+  if (instruction.opcode == Opcode::Scale) return emitScale(b_, operands[0], operands[1], level_);
   return emitInstruction(b_, instruction, kernel_.code[instruction.operands[0]].type, operands);
 }
 
@@ -296,6 +307,8 @@ llvm::Value* KernelEmitter::load(uint64_t number, llvm::Value* offset, const Lan
   const at::ScalarType dtype = buffer.dtype;
   const llvm::Align align(c10::elementSize(dtype));
   llvm::Type* element = memoryType(b_.getContext(), dtype);
+  if (const auto loaded = loaded_.find(number); loaded != loaded_.end() && !offset)
+    return fromMemory(b_, loaded->second[iteration_], dtype);
   const Step step = kernel_.isScratch(number) ? Step::Next : buffer.steps[vector_dim_];
   llvm::Value* address = addressOf(number);
   const bool is_own = offset && offset->getType()->isVectorTy();  // each lane has one

@@ -4,6 +4,7 @@
 #include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/IR/IRBuilder.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,16 @@ class KernelEmitter {
   llvm::Value* maskUntil(llvm::Value* index, llvm::Value* end, unsigned lanes);
   llvm::Value* numberedLanes(unsigned lanes);
 
+  // ---- Scans: emit_scan.cpp ----
+  /// The same for the loop's dimension; carries what `previous` in the loop stand for.
+  llvm::Value* emitIterations(size_t begin, size_t end, llvm::Value* start, llvm::Value* last, unsigned by, Index body);
+  bool computesScans(size_t begin, size_t end) const;
+  /// Gives each `previous` of the loop what it begins with.
+  void beginScans(size_t begin, size_t end, const Lanes& lanes);
+  void emitScanInVectors(size_t begin, size_t end);
+  size_t findChains(size_t begin, size_t end);
+  void emitCarry(size_t number, const Lanes& lanes);
+
   // ---- Reductions: emit_reduction.cpp ----
   struct Accumulator {
     const Instruction* instruction;
@@ -91,7 +102,7 @@ class KernelEmitter {
   llvm::Value* readSlot(llvm::Value* memory, llvm::Type* type, llvm::Value* index);
   void writeSlot(llvm::Value* memory, llvm::Value* index, llvm::Value* value);
 
-  // ---- Stores that are transposed: emit_transposed.cpp ----
+  // ---- Loads and stores that are transposed: emit_transposed.cpp ----
   struct Staged {
     uint64_t buffer;
     llvm::Value* value;
@@ -99,6 +110,8 @@ class KernelEmitter {
   bool isTransposed(const Instruction& instruction, size_t dim) const;
   unsigned iterationsToTranspose(size_t begin, size_t end, const Lanes& lanes) const;
   void emitTransposed(size_t begin, size_t end, const Lanes& lanes, unsigned count);
+  void loadTransposed(size_t begin, size_t end, const Lanes& lanes, unsigned count);
+  llvm::Value* loadRow(llvm::Type* type, llvm::Value* address, llvm::Align align, const Lanes& lanes, unsigned lane);
   void storeTransposed(uint64_t number, llvm::ArrayRef<llvm::Value*> values, const Lanes& lanes);
 
   // ---- Products: emit_product.cpp ----
@@ -113,6 +126,7 @@ class KernelEmitter {
   // ---- Instructions ----
   llvm::Value* operand(Register value, const Lanes& lanes);
   llvm::Value* emit(const Instruction& instruction, const Lanes& lanes);
+  llvm::Value* compute(const Instruction& instruction, llvm::ArrayRef<llvm::Value*> operands);
   llvm::Value* placeOf(const Lanes& lanes);
   llvm::Value* addressOf(uint64_t number);
   llvm::Value* addressesOf(uint64_t number, llvm::Value* first, const Lanes& lanes);
@@ -132,7 +146,11 @@ class KernelEmitter {
   std::vector<llvm::Value*> indices_;   // per dimension, of loops that are open
   size_t vector_dim_;                   // along which lanes go
   size_t transposed_dim_ = SIZE_MAX;    // of the loop whose iterations are made together
-  std::vector<Staged> staged_;          // what they store
+  std::map<uint64_t, std::vector<llvm::Value*>> loaded_;  // per buffer what each of them loads
+  unsigned iteration_ = 0;                                // which of them is made
+  std::vector<Staged> staged_;                            // what they store
+  /// Per instruction of a scan along whose iterations vectors go: whether it is computed lane by lane. Else empty.
+  std::vector<bool> is_chain_;
   /// In the loop of a product that goes along rows: where it begins, and which lane of the values outside belongs to
   /// the row.
   size_t product_begin_ = SIZE_MAX;
