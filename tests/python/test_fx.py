@@ -629,7 +629,9 @@ def test_operators_of_python(function):
                 continue  # another number of operands, dtypes that it is not for
             tried += 1
             result = cresset.script(module)(tensor)
-            assert_close(result, expected, msg=lambda text: f"{module.code}\n{tensor}\n{text}", equal_nan=True, rtol=0, atol=0)
+            assert_close(
+                result, expected, msg=lambda text: f"{module.code}\n{tensor}\n{text}", equal_nan=True, rtol=0, atol=0
+            )
     assert tried or function in (operator.matmul, operator.getitem)
 
 

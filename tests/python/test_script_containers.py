@@ -202,11 +202,16 @@ def test_dict(expression):
 # What keys and elements of other types are equal to.
 @pytest.mark.parametrize("key", [True, False, 1, 1.0, 0, 2, 2.5, float("nan"), float("inf"), None, "a", 1j], ids=repr)
 @pytest.mark.parametrize("start", [{True: 1}, {1: 1, 0: 2}, {1.0: 1, 2.5: 2}, {"a": 1}, {False: True}], ids=repr)
-@pytest.mark.parametrize("expression", ["d[key]", "key in d", "d.get(key, 7)", "d.pop(key)", "key in d.keys()", "(key, 1) in d.items()"])
+@pytest.mark.parametrize(
+    "expression", ["d[key]", "key in d", "d.get(key, 7)", "d.pop(key)", "key in d.keys()", "(key, 1) in d.items()"]
+)
 def test_keys_of_other_types(expression, start, key):
     if isinstance(key, complex) and "a" not in start:
         return  # no key that a script's dict may have
-    assert outcome(expression, d=cresset.script(dict(start)), key=key)[:1] == outcome(expression, d=dict(start), key=key)[:1]
+    assert (
+        outcome(expression, d=cresset.script(dict(start)), key=key)[:1]
+        == outcome(expression, d=dict(start), key=key)[:1]
+    )
 
 
 @pytest.mark.parametrize("value", [2.5, None, 1, 0, "a"], ids=repr)
