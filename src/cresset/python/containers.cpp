@@ -168,7 +168,7 @@ py::list keysOf(const ContainerHandle& self) {
   return keys;
 }
 
-py::list entriesOf(const ContainerHandle& self) {
+py::list keysAndValuesOf(const ContainerHandle& self) {
   py::list entries;
   for (const auto& entry : self.dict()) {
     entries.append(
@@ -214,7 +214,7 @@ void bindContainers(py::module_& module) {
       .def("set_entry", setEntry)
       .def("erase_entry", eraseEntry)
       .def("keys", keysOf)
-      .def("entries", entriesOf);
+      .def("entries", keysAndValuesOf);
   module.def("_set_container_classes", [](py::object list, py::object dict) {
     list_class = list.release().ptr();
     dict_class = dict.release().ptr();
