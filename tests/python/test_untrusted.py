@@ -872,7 +872,7 @@ def parts_copied(n: int) -> int:
     return len(torch.split_with_sizes_copy(torch.zeros([1]).expand([n]), [1] * n))
 
 def braces(n: int) -> int:
-    return len(("{0}" * 40).format("x".ljust(n)))
+    return len("{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}".format("x".ljust(n)))
 
 def fields_of_text(n: int) -> int:
     s = "x".ljust(n)
