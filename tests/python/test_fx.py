@@ -607,7 +607,7 @@ def test_lambda():
 
 #: Python's operators, as functions of the module `operator`, from which torch.fx writes `x + 1`, `+x` or `_operator_abs(x)`.
 OPERATORS = [
-    getattr(operator, name, None) or getattr(operator, name + "_") for name in (*torch.fx.graph.magic_methods, "abs")
+    getattr(operator, name, None) or getattr(operator, name + "_", operator.truediv) for name in (*torch.fx.graph.magic_methods, "abs")
 ]
 
 
