@@ -6,9 +6,9 @@ one is seen in Python, and the other way round. Their elements have one type, wh
 
 import collections.abc
 import copy
-import functools
 import operator
 import sys
+import types
 
 from . import _C
 
@@ -107,27 +107,23 @@ class ScriptList(_Shared, collections.abc.MutableSequence):
     def append(self, value):
         self._c.insert(len(self), value)
 
-    def _check(self, value):
-        """Refuses what the list can't hold, as torch.jit does: it is a mistake to look for it."""
-        try:
-            self._like([value])
-        except (RuntimeError, TypeError) as error:
-            raise TypeError(str(error)) from None
+    def __reversed__(self):
+        return _backwards(self, len(self))
 
+    # What the list can't hold is not in it, as in Python; torch.jit raises TypeError.
     def __contains__(self, value):
-        self._check(value)
         return value in self._plain()
 
     def index(self, value, start=0, stop=sys.maxsize):
-        self._check(value)
         return self._plain().index(value, start, stop)
 
     def count(self, value):
-        self._check(value)
         return self._plain().count(value)
 
     def extend(self, values):
-        for value in self._like(list(values)):  # all are converted before the first is added
+        if isinstance(values, (list, tuple, ScriptList)):
+            values = self._like(list(values))  # all are converted before the first is added
+        for value in values:
             self.append(value)
 
     def __iadd__(self, values):
@@ -143,7 +139,16 @@ class ScriptList(_Shared, collections.abc.MutableSequence):
         return value
 
     def sort(self, *, key=None, reverse=False):
-        self[:] = sorted(self, key=key, reverse=reverse)
+        """As Python's: the list is empty for a key that looks at it, and must be so in the end."""
+        elements = self._plain()
+        self.clear()
+        try:
+            elements = sorted(elements, key=key, reverse=reverse)
+        finally:
+            is_changed = len(self) > 0
+            self[:] = elements
+        if is_changed:
+            raise ValueError("list modified during sort")
 
     def __add__(self, other):
         if not isinstance(other, (list, ScriptList)):
@@ -183,17 +188,49 @@ class ScriptList(_Shared, collections.abc.MutableSequence):
         return self._compare(other, operator.ge)
 
 
-@functools.cache
-def _list_of(kind):
-    """The type of lists of what keys of dicts can be: int, float, str and the like."""
-    return _C.parse_type(f"List[{kind}]")
+def _backwards(xs, size):
+    """The elements from the last of `size`; ends where the list has become too short for the next one."""
+    for i in reversed(range(size)):
+        if i >= len(xs):
+            return
+        yield xs[i]
 
 
-class KeysView(collections.abc.KeysView):
-    """What is of another type than the dict's keys is none of them; only the dict itself refuses to be asked."""
+class _View:
+    """Views read entries, not values by their keys: a nan is a key that is not found again."""
 
-    def __contains__(self, key):
-        return self._mapping._takes(key) and self._mapping._c.has(key)
+    __slots__ = ()
+
+    @property
+    def mapping(self):
+        return types.MappingProxyType(self._mapping)
+
+
+class KeysView(_View, collections.abc.KeysView):
+    def __reversed__(self):
+        return reversed(self._mapping)
+
+
+class ValuesView(_View, collections.abc.ValuesView):
+    def __iter__(self):
+        return iter([value for _, value in self._mapping._c.entries()])
+
+    def __reversed__(self):
+        return reversed(list(self))
+
+    def __contains__(self, value):
+        return value in list(self)
+
+
+class ItemsView(_View, collections.abc.ItemsView):
+    def __iter__(self):
+        return iter(self._mapping._c.entries())
+
+    def __reversed__(self):
+        return reversed(self._mapping._c.entries())
+
+    def __contains__(self, item):
+        return isinstance(item, tuple) and len(item) == 2 and super().__contains__(item)
 
 
 class ScriptDict(_Shared, collections.abc.MutableMapping):
@@ -205,7 +242,7 @@ class ScriptDict(_Shared, collections.abc.MutableMapping):
         self._c = _C._Container(dict(contents), None)
 
     def _plain(self):
-        return dict(self)
+        return dict(self._c.entries())
 
     def __getitem__(self, key):
         return self._c.get_entry(key)
@@ -213,26 +250,22 @@ class ScriptDict(_Shared, collections.abc.MutableMapping):
     def __setitem__(self, key, value):
         self._c.set_entry(key, value)
 
-    def _takes(self, key):
-        try:
-            _C._Container([key], _list_of(str(self._c.type.getKeyType())))
-        except (RuntimeError, TypeError):
-            return False
-        return True
-
     def __delitem__(self, key):
-        if not self._takes(key):
-            raise TypeError(f"{key!r} is no key of a {self._c.type}")
         self._c.erase_entry(key)
 
     def __contains__(self, key):
-        """Raises KeyError, as torch.jit does, for a key of another type than the dict's."""
-        if not self._takes(key):
-            raise KeyError(f"{key!r} is no key of a {self._c.type}")
+        """False for a key of another type than the dict's, as in Python; torch.jit raises KeyError."""
+        hash(key)
         return self._c.has(key)
 
     def keys(self):
         return KeysView(self)
+
+    def values(self):
+        return ValuesView(self)
+
+    def items(self):
+        return ItemsView(self)
 
     def __iter__(self):
         return iter(self._c.keys())
@@ -253,10 +286,10 @@ class ScriptDict(_Shared, collections.abc.MutableMapping):
     def __or__(self, other):
         if not isinstance(other, (dict, ScriptDict)):
             return NotImplemented
-        return self._like({**self, **other})
+        return self._like({**self._plain(), **dict(other.items())})
 
     def __ror__(self, other):
-        return self._like({**other, **self}) if isinstance(other, dict) else NotImplemented
+        return self._like({**other, **self._plain()}) if isinstance(other, dict) else NotImplemented
 
     def __ior__(self, other):
         self.update(other)

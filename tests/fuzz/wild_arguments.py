@@ -311,10 +311,19 @@ def other_dtype(t, rng):
     return t.to(rng.choice(DTYPES))
 
 
+def sum_that_wraps(t):
+    """In place: numbers whose sum wraps around to something small, for kernels that size their result by it."""
+    t.view(-1)[: 3 if t.numel() % 4 else 4] = torch.tensor([2**63 - 1, 2**63 - 1, 2] if t.numel() % 4 else [2**62] * 4)
+    t.view(-1)[4:] = 1
+    return t
+
+
 def other_values(t, rng):
     numbers = FLOATS if t.dtype.is_floating_point or t.dtype.is_complex else [*INTS, t.numel(), -t.numel() - 1]
     out = t.clone(memory_format=torch.contiguous_format)
     number = rng.choice(numbers)
+    if out.dtype == torch.int64 and out.numel() >= 3 and rng.random() < 0.2:
+        return sum_that_wraps(out)
     if not (out.dtype.is_floating_point or out.dtype.is_complex or out.dtype == torch.bool):
         info = torch.iinfo(out.dtype)
         number = min(max(number, info.min), info.max)

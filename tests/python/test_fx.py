@@ -6,6 +6,7 @@ of it Cresset must compile; results are those of eager.
 
 import itertools
 import math
+import operator
 
 import pytest
 
@@ -602,6 +603,38 @@ MODELS = [
 def test_lambda():
     """The name of its code ends like those that Python's linecache has no text for."""
     check(torch.fx.symbolic_trace(lambda x, y: (x + y).relu() * 2), torch.randn(3), torch.randn(3))
+
+
+#: Python's operators, as functions of the module `operator`, from which torch.fx writes `x + 1`, `+x` or `_operator_abs(x)`.
+OPERATORS = [
+    getattr(operator, name, None) or getattr(operator, name + "_", operator.truediv)
+    for name in (*torch.fx.graph.magic_methods, "abs")
+]
+
+
+@pytest.mark.parametrize("function", OPERATORS, ids=lambda f: f.__name__)
+def test_operators_of_python(function):
+    """Of tensors and numbers on both sides, with eager's values, dtypes and errors."""
+    ints, floats = torch.tensor([[1, 2], [3, -2]]), torch.tensor([[1.5, -2.0], [0.5, 3.0]])
+    tensors = [ints, floats, ints > 1, ints.to(torch.uint8), floats.half(), torch.tensor(3), torch.tensor(-2.5)]
+    unary = (operator.pos, operator.neg, operator.invert, operator.abs)
+    tried = 0
+    for tensor, number in itertools.product(tensors, [5, 2.5]):
+        for places in [(0,)] if function in unary else [(0, 1), (1, 0)]:
+            graph = torch.fx.Graph()
+            x = graph.placeholder("x")
+            graph.output(graph.call_function(function, tuple(x if place == 0 else number for place in places)))
+            module = torch.fx.GraphModule(nn.Module(), graph)
+            try:
+                expected = module(tensor)
+            except Exception:
+                continue  # another number of operands, dtypes that it is not for
+            tried += 1
+            result = cresset.script(module)(tensor)
+            assert_close(
+                result, expected, msg=lambda text: f"{module.code}\n{tensor}\n{text}", equal_nan=True, rtol=0, atol=0
+            )
+    assert tried or function in (operator.matmul, operator.getitem)
 
 
 def test_numbers_in_the_place_of_tensors():

@@ -84,6 +84,21 @@ xs.__imul__(2)
 [xs.pop(), xs.pop(), xs.pop(), xs.pop()]
 max(xs), min(xs), sum(xs)
 (lambda a, *b: (a, b))(*xs)
+'a' in xs
+None in xs
+1.0 in xs
+xs.count('a')
+xs.index('a')
+xs.remove('a')
+xs.extend(x for x in [len(xs), xs.pop(), len(xs)])
+xs.extend(xs.pop() for _ in [0, 1])
+xs.extend(len(xs) for _ in [0, 1])
+xs.sort(key=lambda x: xs.append(x) or x)
+xs.sort(key=lambda x: len(xs))
+xs.sort(key=lambda x: x.nothing)
+[(x, xs.pop()) for x in reversed(xs)]
+[(x, xs.clear()) for x in reversed(xs)]
+[(x, xs.append(7) if len(xs) < 6 else 0) for x in reversed(xs)]
 """
 
 OF_DICTS = """
@@ -138,6 +153,20 @@ d.update(d)
 d.clear()
 d.__ior__({'q': 1})
 dict(**d)
+1 in d
+1.5 in d
+[] in d
+d.get(1)
+d.__delitem__(1)
+d.pop(1, 2)
+list(reversed(d.keys()))
+list(reversed(d.values()))
+list(reversed(d.items()))
+d.keys().mapping == d
+d.values().mapping['a']
+('a',) in d.items()
+('z', 3) in d.items()
+'q' in d.values()
 """
 
 
@@ -168,6 +197,47 @@ def test_list(expression):
 def test_dict(expression):
     start = {"a": 3, "b": 1}
     assert outcome(expression, d=cresset.script(dict(start))) == outcome(expression, d=dict(start))
+
+
+# What keys and elements of other types are equal to.
+@pytest.mark.parametrize("key", [True, False, 1, 1.0, 0, 2, 2.5, float("nan"), float("inf"), None, "a", 1j], ids=repr)
+@pytest.mark.parametrize("start", [{True: 1}, {1: 1, 0: 2}, {1.0: 1, 2.5: 2}, {"a": 1}, {False: True}], ids=repr)
+@pytest.mark.parametrize(
+    "expression", ["d[key]", "key in d", "d.get(key, 7)", "d.pop(key)", "key in d.keys()", "(key, 1) in d.items()"]
+)
+def test_keys_of_other_types(expression, start, key):
+    if isinstance(key, complex) and "a" not in start:
+        return  # no key that a script's dict may have
+    assert (
+        outcome(expression, d=cresset.script(dict(start)), key=key)[:1]
+        == outcome(expression, d=dict(start), key=key)[:1]
+    )
+
+
+@pytest.mark.parametrize("value", [2.5, None, 1, 0, "a"], ids=repr)
+def test_bools_are_bools(value):
+    for action in (
+        lambda xs, d: xs.append(value),
+        lambda xs, d: xs.extend([True, value]),
+        lambda xs, d: xs.__setitem__(0, value),
+        lambda xs, d: d.__setitem__("a", value),
+        lambda xs, d: d.update(b=value),
+        lambda xs, d: cresset.script([[True]]).append([value]),
+    ):
+        xs, d = cresset.script([True]), cresset.script({"a": True})
+        with pytest.raises(TypeError):
+            action(xs, d)
+        assert xs == [True] and d == {"a": True}
+
+
+def test_nan_keys():
+    nan = float("nan")
+    d = cresset.script({nan: 1, 2.0: 3})
+    assert list(d.values()) == [1, 3] and list(reversed(d.values())) == [3, 1]
+    assert [repr(key) for key, _ in d.items()] == ["nan", "2.0"] and repr(d) == "{nan: 1, 2.0: 3}"
+    assert nan not in d and len(copy.copy(d)) == 2
+    with pytest.raises(KeyError):
+        d[nan]
 
 
 # Wrong elements, as torch.jit has it: what raises there raises the same here, and changes nothing.

@@ -299,11 +299,11 @@ class Expected:
             ops = [[COMPARE[type(o)], None] for o in n.ops]
             return self.node(n, "comparison chain", self.exprs([n.left, *n.comparators]), self.list(ops))
         if t is ast.UnaryOp:
-            if isinstance(n.op, ast.UAdd):
+            if isinstance(n.op, ast.UAdd) and isinstance(n.operand, ast.Constant):
                 return self.node(n, "const", self.text(n.operand).encode() if self.ranges else None)
             if isinstance(n.op, ast.USub) and isinstance(n.operand, ast.Constant) and n.operand.value == 2**63:
                 return self.node(n, "const", b"-9223372036854775808")
-            kind = {ast.USub: "unary minus", ast.Not: "not", ast.Invert: "~"}[type(n.op)]
+            kind = {ast.USub: "unary minus", ast.UAdd: "+", ast.Not: "not", ast.Invert: "~"}[type(n.op)]
             return self.node(n, kind, self.expr(n.operand))
         if t is ast.IfExp:
             return self.node(n, "if expression", self.expr(n.test), self.expr(n.body), self.expr(n.orelse))

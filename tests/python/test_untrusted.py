@@ -422,6 +422,12 @@ ENDS_EAGER = [
     ("scaled_dot_product_attention(s, x, x, enable_gqa=True)", (0, 6, 8), (4, 3, 8), "no heads to repeat"),
     ("_ctc_loss(x, s.to(torch.int64), [4], [3])[0]", (4, 1, 1), (1, 3), "the class 1 is out of range of 1"),
     ("_ctc_loss(x, s.to(torch.int64), [4], [-1])[0]", (4, 1, 2), (1, 3), "the length -1 of a target"),
+    ("repeat_interleave(s.to(torch.int64) * 4611686018427387904)", (1,), (4,), "the sum of the repeats"),
+    ("repeat_interleave(s.to(torch.int64) * 2305843009213693952)", (1,), (2, 4), "repeat"),
+    ("repeat_interleave(s.to(torch.int64) * 2305843009213693952, out=x.to(torch.int64))", (1,), (8,), "the sum of the repeats"),
+    ("repeat_interleave(x, s.to(torch.int64) * 4611686018427387904)", (4,), (4,), "the sum of the repeats"),
+    ("repeat_interleave(x, s.to(torch.int64) * 4611686018427387904, 0)", (4, 2), (4,), "the sum of the repeats"),
+    ("repeat_interleave(x, s.to(torch.int64) * 4611686018427387904, 1)", (2, 4), (1,), "the sum of the repeats"),
     ("_ctc_loss(x, s.to(torch.int64), [5], [3])[0]", (4, 1, 2), (1, 3), "the length 5 of an input"),
 ]  # fmt: skip
 
@@ -841,6 +847,44 @@ def pieces(n: int) -> int:
 def split_pieces(n: int) -> int:
     return len(torch.split(torch.zeros([1]).expand([n]), 1))
 
+def parts_by_tensor(n: int) -> int:
+    return len(torch.tensor_split(torch.zeros([1]), torch.tensor(n)))
+
+def parts_at_tensor(n: int) -> int:
+    return len(torch.tensor_split(torch.zeros([1]), torch.zeros([1], dtype=torch.long).expand([n])))
+
+def parts_at_indices(n: int) -> int:
+    return len(torch.tensor_split(torch.zeros([1]), [0] * n))
+
+def parts_at_rows(n: int) -> int:
+    return len(torch.vsplit(torch.zeros([1, 1]), [0] * n))
+
+def parts_of_sizes(n: int) -> int:
+    return len(torch.zeros([1]).expand([n]).split_with_sizes([1] * n))
+
+def parts_split(n: int) -> int:
+    return len(torch.zeros([1]).expand([n]).split([1] * n))
+
+def parts_unsafe(n: int) -> int:
+    return len(torch.unsafe_split_with_sizes(torch.zeros([1]).expand([n]), [1] * n))
+
+def parts_copied(n: int) -> int:
+    return len(torch.split_with_sizes_copy(torch.zeros([1]).expand([n]), [1] * n))
+
+def braces(n: int) -> int:
+    return len("{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}".format("x".ljust(n)))
+
+def fields_of_text(n: int) -> int:
+    s = "x".ljust(n)
+    return len(f"{s}{s}{s}{s}{s}{s}{s}{s}{s}{s}")
+
+def percents(n: int) -> int:
+    s = "x".ljust(n)
+    return len("%s%s%s%s%s%s%s%s%s%s" % (s, s, s, s, s, s, s, s, s, s))
+
+def dimensions(n: int) -> Tensor:
+    return torch.zeros([1] * n) + 1
+
 def views(n: int) -> int:
     x = torch.zeros([1])
     kept: List[Tensor] = []
@@ -968,6 +1012,36 @@ def test_memory(unit, name, args):
 
 
 @pytest.mark.parametrize(
+    "name, n",
+    [
+        ("parts_by_tensor", 10**6),
+        ("parts_at_tensor", 10**6),
+        ("parts_at_indices", 10**6),
+        ("parts_at_rows", 10**6),
+        ("parts_of_sizes", 10**6),
+        ("parts_split", 10**6),
+        ("parts_unsafe", 10**6),
+        ("parts_copied", 10**6),
+        ("braces", 2 * MB),
+        ("fields_of_text", 8 * MB),
+        ("percents", 8 * MB),
+    ],
+)
+def test_memory_is_asked_for_before(unit, name, n):
+    """Not after the result is there: an operator that is asked says how much it wanted."""
+    getattr(unit, name)(3)
+    with pytest.raises(cresset.LimitError, match="limit of 64.0 MiB: it asked for"), cresset.Limits(memory=64 * MB):
+        getattr(unit, name)(n)
+
+
+def test_tensors_of_very_many_dimensions(unit):
+    with cresset.Limits(memory=64 * MB):
+        assert unit.dimensions(1000).dim() == 1000
+        with pytest.raises(cresset.LimitError, match="at most 1000 dimensions, not 50000"):
+            unit.dimensions(50_000)
+
+
+@pytest.mark.parametrize(
     "name, args",
     [
         ("zeros", (MB,)),
@@ -978,6 +1052,11 @@ def test_memory(unit, name, args):
         ("recurse", (5000,)),
         ("pieces", (10_000,)),
         ("split_pieces", (10_000,)),
+        ("parts_of_sizes", (10_000,)),
+        ("parts_at_tensor", (10_000,)),
+        ("braces", (MB // 4,)),
+        ("fields_of_text", (MB,)),
+        ("percents", (MB,)),
         ("characters", (50_000,)),
         ("many_forks", (5_000,)),
     ],

@@ -172,7 +172,7 @@ class ConstantEvaluator {
       case TK_DICT_LITERAL:
         return constant(evaluate(expr, nullptr));
       default:
-        if (const char* op = arithmetic(expr.kind())) {
+        if (const char* op = expr.tree()->trees().size() == 2 ? arithmetic(expr.kind()) : nullptr) {
           const BinOp binary(expr.tree());
           const std::vector<NamedValue> args{
               NamedValue(evaluate(binary.lhs(), nullptr), range), NamedValue(evaluate(binary.rhs(), nullptr), range)};

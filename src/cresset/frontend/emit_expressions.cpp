@@ -46,9 +46,10 @@ const BinaryOp* findBinaryOp(int op) {
 }
 
 /// Whether the tree's first subtree is an operand that may itself be such a tree, as often as a program likes.
-bool isChained(int kind) {
+bool isChained(const Tree& tree) {
+  const int kind = tree.kind();
   return kind == '.' || kind == TK_APPLY || kind == TK_SUBSCRIPT || kind == TK_IN || kind == TK_NOTIN ||
-         findBinaryOp(kind);
+         (tree.trees().size() == 2 && findBinaryOp(kind));
 }
 
 }  // namespace
@@ -58,7 +59,7 @@ SugaredValuePtr FunctionEmitter::emitSugared(const Expr& expr, const TypePtr& hi
   // then apply the steps from there.
   std::vector<const TreeRef*> steps;
   const TreeRef* tree = &expr.tree();
-  for (; isChained((*tree)->kind()); tree = &(*tree)->tree(0)) steps.push_back(tree);
+  for (; isChained(**tree); tree = &(*tree)->tree(0)) steps.push_back(tree);
   SugaredValuePtr value = emitLeaf(*tree, steps.empty() ? hint : TypePtr());
   for (size_t i = steps.size(); i-- > 0;) {
     value = emitStep(*steps[i], value, i == 0 ? hint : TypePtr(), i == 0 ? binders : 1);
@@ -88,6 +89,7 @@ SugaredValuePtr FunctionEmitter::emitLeaf(const TreeRef& tree, const TypePtr& hi
     case TK_NONE:
       return simple(none(range));
     case TK_UNARY_MINUS:
+    case '+':
     case '~':
       return simple(emitUnary(UnaryOp(tree)));
     case TK_AND:
@@ -198,13 +200,20 @@ Value* FunctionEmitter::emitNumber(const Const& number, bool negative) {
 
 Value* FunctionEmitter::emitUnary(const UnaryOp& expr) {
   const Expr operand = expr.operand();
-  const bool minus = expr.kind() == TK_UNARY_MINUS;
+  const bool minus = expr.kind() == TK_UNARY_MINUS, plus = expr.kind() == '+';
+  const char* method_name = minus ? "__neg__" : plus ? "__pos__" : "__invert__";
   if (minus && operand.kind() == TK_CONST) return emitNumber(Const(operand.tree()), true);
   Value* value = emitExpr(operand);
-  if (auto method = magicMethod(expr.range(), value, minus ? "__neg__" : "__invert__"))
-    return callMethod(expr.range(), method, {});
+  if (auto method = magicMethod(expr.range(), value, method_name)) return callMethod(expr.range(), method, {});
   if (value->type()->kind() == c10::TypeKind::ClassType)
-    SimpleValue(value).attr(expr.range(), *this, minus ? "__neg__" : "__invert__");  // the error that names the method
+    SimpleValue(value).attr(expr.range(), *this, method_name);  // the error that names the method
+  if (plus) {
+    const c10::TypeKind kind = value->type()->kind();
+    if (kind == c10::TypeKind::BoolType) return builtin(expr.range(), Symbol::aten("Int"), {value});
+    const bool is_number = kind == c10::TypeKind::IntType || kind == c10::TypeKind::FloatType ||
+                           kind == c10::TypeKind::ComplexType || kind == c10::TypeKind::NumberType;
+    return is_number ? value : builtin(expr.range(), Symbol::aten("positive"), {value});
+  }
   return builtin(expr.range(), minus ? aten::neg : aten::bitwise_not, {value});
 }
 

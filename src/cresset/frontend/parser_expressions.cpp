@@ -212,10 +212,7 @@ Expr Parser::prefix(int precedence) {
       SourceRange literal_range = here();
       Expr operand = parse(kUnary);
       literal = literal && operand.kind() == TK_CONST;
-      if (op == '+') {
-        if (!literal) fail("unary '+' is supported before a number only; leave it out", since(start));
-        return Const::make(since(start), Const(operand).text());
-      }
+      if (op == '+' && literal) return Const::make(since(start), Const(operand).text());
       // The least 64-bit integer is a sign before a number that does not fit without it.
       if (op == '-' && literal && Const(operand).isInt()) {
         std::string digits = Const(operand).text();

@@ -181,7 +181,7 @@ CompareChain CompareChain::make(const SourceRange& range, const ListView<Expr>& 
 }
 
 UnaryOp UnaryOp::make(int kind, const SourceRange& range, const Expr& operand) {
-  CRESSET_CHECK(kind == TK_UNARY_MINUS || kind == TK_NOT || kind == '~', tokenName(kind));
+  CRESSET_CHECK(kind == TK_UNARY_MINUS || kind == TK_NOT || kind == '~' || kind == '+', tokenName(kind));
   return UnaryOp(Tree::make(kind, range, {operand}));
 }
 

@@ -94,6 +94,9 @@ enum class Pieces : uint8_t {
   Split,           // (size of a piece, dim)
   Count,           // (number of pieces, …), at most one per element
   CountWithEmpty,  // (number of pieces, …)
+  Sizes,           // (list of their sizes, …)
+  Indices,         // (list of where it is cut, …)
+  InTensor,        // (a tensor with the number of pieces, or with where it is cut, …)
 };
 
 constexpr ColumnCell<Pieces> kPieces[] = {
@@ -108,6 +111,14 @@ size_t numPieces(const Operator& op, const std::vector<c10::IValue>& arguments) 
   const auto found = pieces->find(op.fullName());
   if (found == pieces->end()) return 0;
   const Pieces rule = found->second;
+  if (rule == Pieces::Sizes) return arguments[1].toListRef().size();
+  if (rule == Pieces::Indices) return arguments[1].toListRef().size() + 1;
+  if (rule == Pieces::InTensor) {
+    const at::Tensor& cuts = arguments[1].toTensor();
+    if (!cuts.defined() || cuts.scalar_type() != at::kLong || !cuts.is_cpu()) return 0;  // an error, as below
+    if (cuts.dim() > 0) return static_cast<size_t>(cuts.numel()) + 1;
+    return static_cast<size_t>(std::max<int64_t>(cuts.item<int64_t>(), 0));
+  }
   const at::Tensor& tensor = arguments[0].toTensor();
   if (rule == Pieces::Count || rule == Pieces::CountWithEmpty) {
     int64_t most = arguments[1].toInt();
@@ -127,7 +138,18 @@ size_t numPieces(const Operator& op, const std::vector<c10::IValue>& arguments) 
 
 }  // namespace
 
+void ContainerMeter::requireFewDimensions(const std::vector<c10::IValue>& values) {
+  constexpr int64_t kMost = 1000;
+  for (const c10::IValue& value : values) {
+    if (!value.isTensor() || !value.toTensor().defined() || value.toTensor().dim() <= kMost) continue;
+    throw ScriptRaise(
+        kLimitErrorClass, "a tensor of a script that runs within limits has at most " + std::to_string(kMost) +
+                              " dimensions, not " + std::to_string(value.toTensor().dim()));
+  }
+}
+
 void ContainerMeter::requireResult(const Operator& op, const std::vector<c10::IValue>& arguments) const {
+  requireFewDimensions(arguments);
   const size_t pieces = numPieces(op, arguments);
   if (pieces > 1) budget_->require(std::min(pieces, SIZE_MAX / 2 / kTensor) * kTensor);
 }

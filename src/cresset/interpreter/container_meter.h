@@ -47,6 +47,9 @@ class ContainerMeter {
   /// pieces makes a million tensors at once.
   void requireResult(const Operator& op, const std::vector<c10::IValue>& arguments) const;
 
+  /// Refuses tensors of more dimensions than any program needs: one operation on them takes time by the square of that.
+  static void requireFewDimensions(const std::vector<c10::IValue>& values);
+
   const std::shared_ptr<RunBudget>& budget() const { return budget_; }
 
  private:

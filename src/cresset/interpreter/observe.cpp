@@ -110,6 +110,7 @@ void Run::callOperator(const Instruction& instruction) {
     timed.end();
   }
   if (meter_) {
+    ContainerMeter::requireFewDimensions(stack_);
     size_t grown = 0;
     for (const auto& [value, before] : containers) {
       const size_t now = ContainerMeter::ownWeight(value);

@@ -54,6 +54,8 @@ template <size_t dimensions, bool transposed>
 void checkPackedConvolution(IValue* arguments);
 void checkPackedLinear(IValue* arguments);
 void checkGroupsOfWeight(IValue* arguments);
+void checkRepeats(IValue* arguments);
+void checkRepeatsOf(IValue* arguments);
 void checkNotQuantized(IValue* arguments);
 void checkPartsOfQuantized(IValue* arguments);
 void checkElementsForOneDnn(IValue* arguments);

@@ -56,6 +56,47 @@ void checkEmbeddingBag(IValue* arguments) {
   }
 }
 
+namespace {
+
+/// The kernel believes that the sum, which is the number of elements of the result, fits in 64 bits.
+void checkSumOfRepeats(const Tensor& repeats) {
+  if (!isStrided(repeats) || !repeats.is_cpu()) return;
+  if (repeats.scalar_type() != at::kLong && repeats.scalar_type() != at::kInt) return;
+  const Tensor counts = integers("repeat_interleave", "the repeats", repeats);
+  const int64_t* at = counts.const_data_ptr<int64_t>();
+  int64_t sum = 0;
+  for (int64_t i = 0; i < counts.numel(); ++i) {
+    TORCH_CHECK(at[i] >= 0, "repeats can not be negative");
+    TORCH_CHECK(
+        !__builtin_add_overflow(sum, at[i], &sum), "repeat_interleave: the sum of the repeats does not fit in 64 bits");
+  }
+}
+
+}  // namespace
+
+/// (repeats, output_size?, …)
+void checkRepeats(IValue* arguments) {
+  checkSumOfRepeats(optionalTensor(arguments[0]));
+}
+
+/// (self, repeats, dim?, output_size?): repeats of one element stand for all elements of the dimension.
+void checkRepeatsOf(IValue* arguments) {
+  const Tensor self = optionalTensor(arguments[0]), repeats = optionalTensor(arguments[1]);
+  if (!self.defined() || !isStrided(repeats) || !repeats.is_cpu()) return;
+  int64_t length = self.numel();
+  if (!arguments[2].isNone() && self.dim() > 0) {
+    const int64_t dim = arguments[2].toInt() < 0 ? arguments[2].toInt() + self.dim() : arguments[2].toInt();
+    if (dim < 0 || dim >= self.dim()) return;  // an error, which is the operator's to tell
+    length = self.size(dim);
+  }
+  if (repeats.numel() != 1 || !at::isIntegralType(repeats.scalar_type(), /*includeBool=*/false))
+    return checkSumOfRepeats(repeats);
+  int64_t sum = 0;
+  TORCH_CHECK(
+      !__builtin_mul_overflow(repeats.item<int64_t>(), length, &sum),
+      "repeat_interleave: the sum of the repeats does not fit in 64 bits");
+}
+
 /// (log_probs, targets, input_lengths, target_lengths, …): the kernel believes lengths and classes.
 void checkCtc(IValue* arguments) {
   const char* op = "ctc_loss";

@@ -55,6 +55,16 @@ Value* divideBy(Graph& g, const SourceRange& r, Inputs in) {
 Value* floorDivide(Graph& g, const SourceRange& r, Inputs in) {
   return apply(g, r, "floor_divide", {in[0], in[1]});
 }
+/// The number becomes a tensor of the dtype that it and `b` have together.
+Value* floorDivideInto(Graph& g, const SourceRange& r, Inputs in) {
+  return apply(g, r, "floor_divide", {apply(g, r, "mul", {apply(g, r, "ones_like", {in[1]}), in[0]}), in[1]});
+}
+template <const char* kOp>
+Value* ofNumberAndTensor(Graph& g, const SourceRange& r, Inputs in) {
+  return apply(g, r, kOp, {in[0], in[1]});
+}
+constexpr char kAnd[] = "bitwise_and", kOr[] = "bitwise_or", kXor[] = "bitwise_xor";
+constexpr char kLeftShift[] = "bitwise_left_shift", kRightShift[] = "bitwise_right_shift";
 Value* same(Graph& g, const SourceRange& r, Inputs in) {
   return in[0];
 }
@@ -92,6 +102,10 @@ struct Text {
   SWAPPED(NAME, EXPAND), {                                  \
     "aten::" NAME "(complex a, Tensor b) -> Tensor", EXPAND \
   }
+#define INTEGERS(NAME, EXPAND)                             \
+  {"aten::" NAME "(int a, Tensor b) -> Tensor", EXPAND}, { \
+    "aten::" NAME "(bool a, Tensor b) -> Tensor", EXPAND   \
+  }
 #define NTUPLE(NAME, N)                                  \
   {"aten::" NAME "(float[" N "] x) -> float[]", same}, { \
     "aten::" NAME "(int[" N "] x) -> int[]", same        \
@@ -108,6 +122,12 @@ constexpr Text kTexts[] = {
     SWAPPED("le", swapLe),
     SWAPPED("gt", swapGt),
     SWAPPED("ge", swapGe),
+    SWAPPED("floordiv", floorDivideInto),
+    INTEGERS("__and__", ofNumberAndTensor<kAnd>),
+    INTEGERS("__or__", ofNumberAndTensor<kOr>),
+    INTEGERS("__xor__", ofNumberAndTensor<kXor>),
+    INTEGERS("__lshift__", ofNumberAndTensor<kLeftShift>),
+    INTEGERS("__rshift__", ofNumberAndTensor<kRightShift>),
     NTUPLE("_single", "1"),
     NTUPLE("_pair", "2"),
     NTUPLE("_triple", "3"),
@@ -123,6 +143,7 @@ constexpr Text kTexts[] = {
 };
 #undef SWAPPED
 #undef SWAPPED_COMPLEX
+#undef INTEGERS
 #undef NTUPLE
 
 }  // namespace

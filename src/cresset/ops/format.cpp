@@ -1,11 +1,13 @@
 // See format.h.
 #include "cresset/ops/format.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <sstream>
 #include <stdexcept>
 
+#include "cresset/ops/limits.h"
 #include "cresset/ops/nesting.h"
 
 namespace cresset {
@@ -17,6 +19,13 @@ std::string toPrinted(const c10::IValue& value) {
   std::ostringstream out;
   out << value;
   return std::move(out).str();
+}
+
+void appendPart(std::string& text, const std::string& part) {
+  const size_t size = text.size() + part.size();
+  // Room for twice the text, as strings grow, beside the old one.
+  requireMemory(size > text.capacity() ? std::max(size, 2 * text.capacity()) + text.capacity() : size);
+  text += part;
 }
 
 std::string printedLine(std::span<const c10::IValue> values) {
@@ -94,7 +103,9 @@ std::string formatPercent(const std::string& format, std::span<const c10::IValue
       continue;
     }
     if (used >= args.size()) throw std::runtime_error("Too few arguments for format string");
-    result += formatOne(format[i], args[used++]);
+    const c10::IValue& value = args[used++];
+    if (value.isString()) requireMemory(result.size() + value.toStringRef().size());
+    appendPart(result, formatOne(format[i], value));
   }
   if (used < args.size()) throw std::runtime_error("Too many arguments for format string");
   return result;

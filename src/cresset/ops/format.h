@@ -12,6 +12,9 @@ namespace cresset {
 /// dot ("1."), other floats have 17 digits, a tensor prints as C++'s `operator<<` does.
 std::string toPrinted(const c10::IValue& value);
 
+/// Adds a part to a text that grows; asks for the memory before.
+void appendPart(std::string& text, const std::string& part);
+
 /// What print(…) of the values writes: separated by spaces, with a line break.
 std::string printedLine(std::span<const c10::IValue> values);
 

@@ -326,7 +326,7 @@ class Fields {
       } else if (c == '}') {
         fail("Single '}' encountered in format string: " + format_);
       } else {
-        result += field(0);
+        appendPart(result, field(0));
       }
     }
     return result;
@@ -351,7 +351,7 @@ class Fields {
       for (++at_; next() != '}';) {
         if (format_[at_] == '{') {
           ++at_;
-          spec += field(depth + 1);
+          appendPart(spec, field(depth + 1));
         } else {
           spec += format_[at_++];
         }

@@ -66,6 +66,7 @@ bool less(const IValue& a, const IValue& b) {
 /// Stable. Sorting from greatest to least keeps equal elements in order, as Python's reverse=True does.
 template <typename T>
 void sortValues(std::vector<IValue>& values, bool reverse) {
+  requireMemory(values.size() * sizeof(IValue));  // what stable_sort takes for a while
   std::stable_sort(values.begin(), values.end(), [&](const IValue& a, const IValue& b) {
     return reverse ? less<T>(b, a) : less<T>(a, b);
   });
@@ -120,12 +121,14 @@ void clear(std::vector<IValue>& values) {
 }
 
 IValue copyOf(const List& list) {
+  requireMemory(list.list.size() * sizeof(IValue));
   return newList(list.list, list.elementType);
 }
 
 IValue slice(const List& list, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
   auto range = sliceRange(list.list.size(), start, end, step);
   std::vector<IValue> result;
+  requireMemory(static_cast<size_t>(range.count) * sizeof(IValue));
   result.reserve(static_cast<size_t>(range.count));
   for (int64_t i = 0; i < range.count; ++i)
     result.push_back(list.list[static_cast<size_t>(range.start + i * range.step)]);
@@ -288,6 +291,7 @@ constexpr Row kListRows[] = {
     {"aten::len.any(Any[] a) -> int", kernel([](List& list) { return static_cast<int64_t>(list.list.size()); })},
     {"aten::add.t(t[] a, t[] b) -> t[]", kernel([](List& a, List& b) {
        std::vector<IValue> result;
+       requireMemory((a.list.size() + b.list.size()) * sizeof(IValue));
        result.reserve(a.list.size() + b.list.size());
        result.insert(result.end(), a.list.begin(), a.list.end());
        result.insert(result.end(), b.list.begin(), b.list.end());

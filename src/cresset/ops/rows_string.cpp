@@ -109,14 +109,17 @@ int64_t count(const string& s, const string& part, int64_t start, int64_t end) {
 
 string replace(const string& s, const string& from, const string& to, int64_t max) {
   string result;
+  size_t size = s.size();
   if (to.size() > from.size() && RunBudget::current()) {
     size_t times = 0;
     for (size_t at = 0; (at = s.find(from, at)) != npos; at += std::max<size_t>(1, from.size())) ++times;
     if (max >= 0) times = std::min(times, static_cast<size_t>(max));
     size_t added = 0;
     const bool is_huge = __builtin_mul_overflow(times, to.size() - from.size(), &added) || added > npos / 2;
-    requireMemory(is_huge ? npos / 2 : s.size() + added);
+    size = is_huge ? npos / 2 : s.size() + added;
   }
+  requireMemory(size);
+  result.reserve(size);
   size_t begin = 0;
   if (from.empty()) {  // between all characters and at both ends
     for (size_t i = 0; i <= s.size(); ++i) {
@@ -301,7 +304,10 @@ void format(Stack& stack, size_t count) {
   }
 
 constexpr Row kStringRows[] = {
-    {"aten::add.str(str a, str b) -> str", kernel([](const string& a, const string& b) { return a + b; })},
+    {"aten::add.str(str a, str b) -> str", kernel([](const string& a, const string& b) {
+       requireMemory(a.size() + b.size());
+       return a + b;
+     })},
     {"aten::len.str(str s) -> int", kernel([](const string& s) { return static_cast<int64_t>(s.size()); })},
     {"aten::__getitem__.str(str s, int index) -> str",
      kernel([](const string& s, int64_t i) { return string(1, characterAt(s, i)); })},

@@ -26,8 +26,25 @@ struct ContainerHandle {
 PyObject* list_class = nullptr;
 PyObject* dict_class = nullptr;
 
+/// Where an argument of a script is a bool, any number will do; an element would come back as another value.
+void requireBools(py::handle object, const TypePtr& type) {
+  if (type->kind() == c10::TypeKind::BoolType) {
+    if (!PyBool_Check(object.ptr()))
+      throw py::type_error("an element of type bool is no " + std::string(Py_TYPE(object.ptr())->tp_name));
+  } else if (type->kind() == c10::TypeKind::ListType && PyList_Check(object.ptr())) {
+    for (const py::handle element : py::reinterpret_borrow<py::list>(object))
+      requireBools(element, type->containedTypes()[0]);
+  } else if (type->kind() == c10::TypeKind::DictType && PyDict_Check(object.ptr())) {
+    for (const auto& [key, value] : py::reinterpret_borrow<py::dict>(object)) {
+      requireBools(key, type->containedTypes()[0]);
+      requireBools(value, type->containedTypes()[1]);
+    }
+  }
+}
+
 /// As a value of `type`; another one is a TypeError, as Python's typed containers have it.
 IValue elementOf(const py::object& object, const TypePtr& type) {
+  requireBools(object, type);
   try {
     return toIValue(object.ptr(), type);
   } catch (const CastError& error) {
@@ -93,11 +110,31 @@ void replaceAll(const ContainerHandle& self, const ContainerHandle& other) {
   for (const IValue& element : elements) list.push_back(element);
 }
 
+/// What a dict of such keys takes for `key`: numbers that are equal are one key, as in Python. None if there is no
+/// such.
+py::object keyLike(const py::object& key, const TypePtr& type) {
+  const bool is_number = PyBool_Check(key.ptr()) || PyLong_Check(key.ptr()) || PyFloat_Check(key.ptr());
+  switch (type->kind()) {
+    case c10::TypeKind::BoolType:
+      for (PyObject* known : {Py_False, Py_True}) {
+        if (is_number && key.equal(py::handle(known))) return py::reinterpret_borrow<py::object>(known);
+      }
+      return py::none();
+    case c10::TypeKind::IntType:
+      if (!PyFloat_Check(key.ptr()))
+        return is_number ? py::reinterpret_steal<py::object>(PyNumber_Long(key.ptr())) : key;
+      return key.attr("is_integer")().cast<bool>() ? py::object(py::int_(key)) : py::none();
+    default:
+      return key;
+  }
+}
+
 /// The key's entry; the end if it is no key of the dict, or could be none.
 c10::impl::GenericDict::iterator findEntry(const ContainerHandle& self, const py::object& key) {
   auto dict = self.dict();
   try {
-    return dict.find(toIValue(key.ptr(), self.elementType()));
+    const py::object known = keyLike(key, self.elementType());
+    return known.is_none() ? dict.end() : dict.find(toIValue(known.ptr(), self.elementType()));
   } catch (const CastError&) {
     return dict.end();
   }
@@ -129,6 +166,15 @@ py::list keysOf(const ContainerHandle& self) {
   py::list keys;
   for (const auto& entry : self.dict()) keys.append(toPyObject(entry.key(), self.elementType()));
   return keys;
+}
+
+py::list keysAndValuesOf(const ContainerHandle& self) {
+  py::list entries;
+  for (const auto& entry : self.dict()) {
+    entries.append(
+        py::make_tuple(toPyObject(entry.key(), self.elementType()), elementToPython(entry.value(), self.valueType())));
+  }
+  return entries;
 }
 
 }  // namespace
@@ -167,7 +213,8 @@ void bindContainers(py::module_& module) {
       .def("get_entry", getEntry)
       .def("set_entry", setEntry)
       .def("erase_entry", eraseEntry)
-      .def("keys", keysOf);
+      .def("keys", keysOf)
+      .def("entries", keysAndValuesOf);
   module.def("_set_container_classes", [](py::object list, py::object dict) {
     list_class = list.release().ptr();
     dict_class = dict.release().ptr();

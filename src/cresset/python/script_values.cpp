@@ -91,7 +91,7 @@ std::string operatorOfCFunction(py::handle object) {
     if (!self || self.is_none()) return "";
     if (PyModule_Check(self.ptr())) {
       const auto module = py::cast<std::string>(self.attr("__name__"));
-      if (module == "math") return operatorOfFunction("math", name);
+      if (module == "math" || module == "_operator") return operatorOfFunction(module, name);
       static constexpr std::string_view kModules[] = {"torch._C._nn",     "torch._C._fft",    "torch._C._linalg",
                                                       "torch._C._nested", "torch._C._sparse", "torch._C._special"};
       for (std::string_view known : kModules) {

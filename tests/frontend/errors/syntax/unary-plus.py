@@ -1,2 +1,0 @@
-# run: tree
-x = +y  # error: unary '+' is supported before a number only
