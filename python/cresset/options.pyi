@@ -8,7 +8,16 @@ from typing_extensions import Unpack
 descriptions: Mapping[str, str]
 
 _Choices = Literal[
-    "execution_mode", "kernels", "numerics", "perf_map", "source_ranges", "plans", "optimizer_errors", "check_facts", "fail_guard", "passes"
+    "execution_mode",
+    "kernels",
+    "numerics",
+    "perf_map",
+    "source_ranges",
+    "plans",
+    "optimizer_errors",
+    "check_facts",
+    "fail_guard",
+    "passes",
 ]
 _Integers = Literal[
     "plans_per_function",

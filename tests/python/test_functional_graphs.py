@@ -204,7 +204,9 @@ def differing(op):
 
             def call(x):
                 out = [torch.empty(0 if is_empty else t.shape, dtype=t.dtype) for t in results]
-                targets = out[0] if isinstance(result, torch.Tensor) else out if isinstance(result, list) else tuple(out)
+                targets = (
+                    out[0] if isinstance(result, torch.Tensor) else out if isinstance(result, list) else tuple(out)
+                )
                 op.op(sample.input, *sample.args, **sample.kwargs, out=targets)
                 return [*out, x + 1]
 

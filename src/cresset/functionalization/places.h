@@ -54,9 +54,9 @@ class Places {
 
 /// What a node's call may write to that the graph has.
 struct TensorWritesOfNode {
-  const Operator* op = nullptr;        // null if the node writes to no tensor by itself
-  std::vector<const Value*> tensors;   // in the order of the arguments; of lists their elements
-  bool is_known = true;                // false: it writes to what holds tensors that are not known
+  const Operator* op = nullptr;       // null if the node writes to no tensor by itself
+  std::vector<const Value*> tensors;  // in the order of the arguments; of lists their elements
+  bool is_known = true;               // false: it writes to what holds tensors that are not known
 };
 TensorWritesOfNode writesOfNode(const Node& node);
 

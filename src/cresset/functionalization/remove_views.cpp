@@ -107,9 +107,8 @@ class ViewRemoval {
   bool writesArgument(const Node& node) const {
     const TensorWritesOfNode writes = writesOfNode(node);
     return writes.op && writes.is_known && node.owningBlock() == graph_.block() &&
-           std::ranges::all_of(writes.tensors, [&](const Value* tensor) {
-             return tensor->node() == graph_.block()->paramNode();
-           });
+           std::ranges::all_of(
+               writes.tensors, [&](const Value* tensor) { return tensor->node() == graph_.block()->paramNode(); });
   }
 
   /// Whether layout or dtype may decide what it returns.

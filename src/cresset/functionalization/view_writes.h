@@ -6,8 +6,8 @@
 
 namespace cresset {
 
-/// Replaces them by their views where all that the tensor is called is known: `a.t_()` becomes a new value `t(a)`, which
-/// is read instead of `a` from there on. The others stay. Whether it changed the graph.
+/// Replaces them by their views where all that the tensor is called is known: `a.t_()` becomes a new value `t(a)`,
+/// which is read instead of `a` from there on. The others stay. Whether it changed the graph.
 bool replaceViewWrites(Graph& graph);
 
 }  // namespace cresset

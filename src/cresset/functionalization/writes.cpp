@@ -40,8 +40,8 @@ bool writesLists(const Operator& op) {
 /// Whether calls leave the sizes of what they write to: those of other libraries, of lists and those with `out=` are
 /// taken to do so where nothing else can be; functional calls check it.
 bool keepsSizes(const Operator& op) {
-  return op.isPointwise() || op.keepsSizes() || hiddenWritesOf(op) || writesLists(op) ||
-         hasOutArgument(op.schema()) || !op.schema().name().starts_with("aten::");
+  return op.isPointwise() || op.keepsSizes() || hiddenWritesOf(op) || writesLists(op) || hasOutArgument(op.schema()) ||
+         !op.schema().name().starts_with("aten::");
 }
 
 bool runsUnknown(const Node& node) {
@@ -156,8 +156,8 @@ WrittenMemory& Writes::memoryOf(const Value* root) {
 std::string Writes::whyNot(const TensorWritesOfNode& writes) const {
   const Operator& op = *writes.op;
   if (!writes.is_known || writes.tensors.empty()) return "which tensors it writes to is not known";
-  constexpr Trait kChangesMore = Trait::ReplacesMemory | Trait::ComputesGradients | Trait::MakesLeaf |
-                                 Trait::CutsTape | Trait::ChangesTape | Trait::ReleasesTape;
+  constexpr Trait kChangesMore = Trait::ReplacesMemory | Trait::ComputesGradients | Trait::MakesLeaf | Trait::CutsTape |
+                                 Trait::ChangesTape | Trait::ReleasesTape;
   if (op.hasTrait(kChangesMore)) return "it gives the tensor other memory, or another place in autograd";
   if (isGivenStrides(op.schema())) return "it reaches memory by its address";
   if (!op.functionalCall()) return "it has no form that returns a new tensor";
@@ -228,8 +228,8 @@ std::span<WrittenMemory* const> Writes::memoriesAt(Location location) const {
 bool Writes::mayDisturb(const Node* node, const WrittenMemory& memory) const {
   const auto own = by_node_.find(node);
   return own == by_node_.end() || std::ranges::none_of(own->second.memories, [&](const WrittenMemory* written) {
-    return written == &memory || isWithin(*written, memory) || isWithin(memory, *written);
-  });
+           return written == &memory || isWithin(*written, memory) || isWithin(memory, *written);
+         });
 }
 
 void Writes::findOtherWriters(Block* block) {

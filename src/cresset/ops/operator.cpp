@@ -103,8 +103,7 @@ void Operator::setAutocast(const OperatorRow* row) {
 namespace {
 
 c10::Argument withoutAlias(const c10::Argument& of) {
-  return c10::Argument(
-      of.name(), of.type(), of.real_type(), of.N(), of.default_value(), of.kwarg_only(), std::nullopt);
+  return c10::Argument(of.name(), of.type(), of.real_type(), of.N(), of.default_value(), of.kwarg_only(), std::nullopt);
 }
 
 /// The schema of an in-place operator as that of an in-place reuse: it writes nothing and returns a new tensor.
@@ -200,8 +199,9 @@ void Operator::callOnCopies(Stack& stack, const std::function<void(Stack&, size_
   for (const c10::IValue& tensors : written) collectSizes(tensors, after);
   if (!may_resize && before != after)
     throw std::runtime_error(
-        writer_->full_name_ + " changed the sizes of a tensor that it writes to; a functional program can follow that only "
-                              "where the program made the tensor itself and it is no view");
+        writer_->full_name_ +
+        " changed the sizes of a tensor that it writes to; a functional program can follow that only "
+        "where the program made the tensor itself and it is no view");
   const auto& returns = writer_->schema_.returns();
   const size_t begin = stack.size() - returns.size();
   std::vector<c10::IValue> results;
@@ -210,7 +210,8 @@ void Operator::callOnCopies(Stack& stack, const std::function<void(Stack&, size_
   }
   stack.resize(begin);
   for (c10::IValue& result : results) stack.push_back(std::move(result));
-  for (c10::IValue& tensors : written) stack.push_back(tensors.isNone() ? c10::IValue(at::Tensor()) : std::move(tensors));
+  for (c10::IValue& tensors : written)
+    stack.push_back(tensors.isNone() ? c10::IValue(at::Tensor()) : std::move(tensors));
 }
 
 Operator::~Operator() = default;

@@ -161,9 +161,9 @@ class Operator {
   /// The in-place reuse for this in-place operator; null if there is none.
   const Operator* inPlaceReuse() const;
 
-  /// Whether this is a functional call: `cresset::functional_aten_add.out(self, other, *, alpha, out, may_resize)` calls
-  /// `aten::add.out` on copies of the tensors that it writes to, and returns in new memory what that returns beside
-  /// them, then what they have become. There is one for each operator of the dispatcher that writes to tensors.
+  /// Whether this is a functional call: `cresset::functional_aten_add.out(self, other, *, alpha, out, may_resize)`
+  /// calls `aten::add.out` on copies of the tensors that it writes to, and returns in new memory what that returns
+  /// beside them, then what they have become. There is one for each operator of the dispatcher that writes to tensors.
   /// Raises if a tensor's sizes change and `may_resize` is false.
   bool isFunctionalCall() const { return writer_ != nullptr; }
   /// Of a functional call: the operator that it calls; null for others.
