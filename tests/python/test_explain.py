@@ -180,7 +180,7 @@ def test_more_kinds_than_plans():
 def test_an_error_of_the_optimizer_belongs_to_one_kind_of_call():
     script = called()
     doubles = torch.ones(2, 2, dtype=torch.float64), torch.ones(2, 2, dtype=torch.float64)
-    with cresset.passes.options(fail="cse"):
+    with cresset.passes.options(fail="cse"), cresset.options.override(optimizer_errors="report"):
         assert script(*doubles) == work(*doubles)
     assert script(*doubles) == work(*doubles)
     assert script(*ARGUMENTS) == work(*ARGUMENTS)
@@ -194,7 +194,7 @@ def test_an_error_of_the_optimizer_belongs_to_one_kind_of_call():
 
 def test_an_error_before_signatures_belongs_to_the_function():
     script = called(1)
-    with cresset.passes.options(fail="inline"):
+    with cresset.passes.options(fail="inline"), cresset.options.override(optimizer_errors="report"):
         assert script(*ARGUMENTS) == work(*ARGUMENTS)
     assert script(*ARGUMENTS) == work(*ARGUMENTS)
     assert cresset.explain(script).state == "plans are off: the pass 'inline' fails: the options of passes say so"

@@ -50,6 +50,10 @@ DIFFERENCES = {
         "a parameter without a type is a tensor, as everywhere",
     ),
     "hook_added_to_scripted": ("value", "hooks of Python run around a scripted module's calls"),
+    "containers_asked_for_other_types": (
+        "[False, 0, 'ValueError', (True, False, 2, True, False), (True, False, False, False), False, 'KeyError']",
+        "as Python's lists and dicts (docs/differences.md)",
+    ),
     "freeze_twice": ("value", "freezing what is frozen changes nothing"),
     "frozen_interface_that_is_swapped": ("value", "what a method swaps stays (docs/differences.md)"),
     "frozen_container_that_a_variable_indexes": ("value", "the container's modules stay (docs/differences.md)"),

@@ -189,18 +189,18 @@ std::optional<size_t> argumentOf(const c10::FunctionSchema& schema, size_t resul
 
 namespace {
 
-constexpr std::string_view kFunctionalCall = "cresset::functional_";
+constexpr std::string_view kOwn = "cresset::", kFunctionalCall = "functional_";
 
 }  // namespace
 
 std::string functionalCallName(std::string_view operator_name) {
   const size_t colons = operator_name.find("::");
   const std::string space(operator_name.substr(0, colons));
-  return std::string(kFunctionalCall) + space + "_" + std::string(operator_name.substr(colons + 2));
+  return std::string(kOwn).append(kFunctionalCall) + space + "_" + std::string(operator_name.substr(colons + 2));
 }
 
 bool isFunctionalCallName(std::string_view name) {
-  return name.starts_with(kFunctionalCall);
+  return name.starts_with(kOwn) && name.substr(kOwn.size()).starts_with(kFunctionalCall);
 }
 
 FunctionalForm writesOf(const c10::FunctionSchema& schema) {
