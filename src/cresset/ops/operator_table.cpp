@@ -170,7 +170,8 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
     }
     for (const Operator* writer : writers) {
       const auto isOfWriter = [&](const auto& known) { return known->writer_ == writer; };
-      if (!tensorWritesOf(writer->schema()).empty() && std::none_of(name.operators.begin(), name.operators.end(), isOfWriter))
+      if (!tensorWritesOf(writer->schema()).empty() &&
+          std::none_of(name.operators.begin(), name.operators.end(), isOfWriter))
         name.operators.emplace_back(new Operator(Operator::OnCopies{*writer}));
     }
   }
@@ -287,7 +288,8 @@ const Operator* Operator::inPlaceReuse() const {
 const Operator* Operator::functionalCall() const {
   if (!isOfDispatcher() || isFunctionalCall()) return nullptr;
   const auto calls = OperatorTable::get().overloads(Symbol::fromQualString(functionalCallName(schema_.name())));
-  const auto found = std::find_if(calls.begin(), calls.end(), [&](const Operator* call) { return call->writer_ == this; });
+  const auto found =
+      std::find_if(calls.begin(), calls.end(), [&](const Operator* call) { return call->writer_ == this; });
   return found == calls.end() ? nullptr : *found;
 }
 
@@ -321,9 +323,9 @@ std::vector<const Operator*> OperatorTable::all() {
   std::vector<const Operator*> result;
   for (const auto& name : names) {
     auto ops = overloads(Symbol::fromQualString(name));
-    std::copy_if(
-        ops.begin(), ops.end(), std::back_inserter(result),
-        [](const Operator* op) { return !op->isInPlaceReuse() && !op->isFunctionalCall(); });
+    std::copy_if(ops.begin(), ops.end(), std::back_inserter(result), [](const Operator* op) {
+      return !op->isInPlaceReuse() && !op->isFunctionalCall();
+    });
   }
   return result;
 }
