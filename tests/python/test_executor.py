@@ -103,8 +103,9 @@ def test_programs_that_are_too_large_run_unoptimized():
     lines = "".join(f"    x = x * 2 - {i}\n" for i in range(30000))
     text = f"def g(x: Tensor):\n{lines}    return x\ndef f(x: Tensor):\n    return g(g(x)) + g(x)\n"
     f = cresset.CompilationUnit(text).f
-    expected = f(torch.ones(1))
-    assert torch.equal(f(torch.ones(1)), expected)
+    with cresset.options.override(optimizer_errors="report"):
+        expected = f(torch.ones(1))
+        assert torch.equal(f(torch.ones(1)), expected)
     explanation = cresset.explain(f)
     assert not explanation.plans and "plans are made of up to 100000" in explanation.state
 

@@ -91,7 +91,8 @@ def test_large_programs(make):
     f = cresset.CompilationUnit(make(n)).f
     text = str(f.graph)
     assert str(cresset.parse_ir(text)) == text
-    got, wanted = f(argument), result(n)
+    with cresset.options.override(optimizer_errors="report"):  # the largest are too large for plans
+        got, wanted = f(argument), result(n)
     assert torch.equal(got, wanted) if isinstance(got, torch.Tensor) else got == wanted
 
 

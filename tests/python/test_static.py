@@ -579,8 +579,10 @@ def test_users_register_out_variants():
     for dtype in (None, torch.float32):
         source = f"def f(x):\n    return torch.mm(torch.cumsum(torch.mm(x, x), 0, dtype={dtype}), x)"
         unit = cresset.CompilationUnit(source)
-        static = cresset.static_module(unit.f)
-        assert torch.equal(static(x), unit.f(x)) and calls.pop() is dtype and not calls
+        with cresset.options.override(kernels="off"):  # which compute sums by themselves
+            static = cresset.static_module(unit.f)
+            result = static(x)
+        assert torch.equal(result, unit.f(x)) and calls.pop() is dtype and not calls
     served = False
     with pytest.raises(cresset.UserError, match="namespace::name"):
         cresset.out_variant("scaled")(scaled)
