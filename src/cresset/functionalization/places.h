@@ -2,7 +2,7 @@
 // views that have inverses.
 //
 // A value has a place only if it has that one on all ways through the graph: what a branch returns has one if both
-// branches return it, what a loop carries if each iteration hands on what it got. What an operator
+// branches return it, what a loop carries if each iteration passes on what it got. What an operator
 // returns of its arguments has the place of that.
 #pragma once
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cresset/ops/operator_forms.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/support/error.h"
 
@@ -71,9 +72,7 @@ bool isInternal(const c10::FunctionSchema& schema, string_view full_name) {
                             }));
   if (!is_named_so) return false;
   // Results that are written to are believed, too, in these.
-  const bool has_out = std::any_of(
-      schema.arguments().begin(), schema.arguments().end(), [](const c10::Argument& a) { return a.is_out(); });
-  return has_out || !isCalledByPrograms(schema, full_name);
+  return hasOutArgument(schema) || !isCalledByPrograms(schema, full_name);
 }
 
 /// What an argument is for, by its name: no operator of PyTorch takes such a string for another purpose.
