@@ -1,12 +1,14 @@
 // Views become copies, which are the same as long as nothing writes to what they were views of.
 #include <algorithm>
 #include <ranges>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "cresset/analysis/alias.h"
 #include "cresset/functionalization/functionalize.h"
 #include "cresset/functionalization/places.h"
 #include "cresset/functionalization/view_rows.h"
+#include "cresset/functionalization/writes.h"
 #include "cresset/ir/insert_graph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_forms.h"
@@ -67,7 +69,8 @@ bool readsAtOnce(const Use& use, const Node* write) {
 }
 
 /// Whether a node of `nodes` takes the value, or an element of the list that it is.
-bool isTakenBy(const Value* value, const std::unordered_set<const Node*>& nodes) {
+template <typename Nodes>
+bool isTakenBy(const Value* value, const Nodes& nodes) {
   return std::ranges::any_of(value->uses(), [&](const Use& use) {
     if (nodes.contains(use.user)) return true;
     const bool unpacks = use.user->kind() == prim::ListUnpack;
@@ -81,24 +84,34 @@ class ViewRemoval {
 
   std::vector<NodeLeft> run() {
     std::vector<Node*> views;
-    std::vector<NodeLeft> left;
     {
       AliasDb aliases(graph_);
       collect(graph_.block(), views, writes_, aliases);
-      const auto other = std::ranges::find_if(writes_, [&](const Node* write) { return !writesArgument(*write); });
       const bool maybe =
           std::ranges::any_of(views, [](const Node* view) { return isMaybeView(*knownOperator(*view)); });
-      if (other != writes_.end() && maybe) other_write_ = (*other)->kind().toQualString();
+      const auto other = std::ranges::find_if(
+          writes_, [&](const Node* write) { return !writesArgument(*write) && (maybe || changesSizes(*write)); });
+      if (other != writes_.end()) other_write_ = (*other)->kind().toQualString();
       for (Node* view : std::views::reverse(views)) {
         std::string reason = whyItStays(*view, aliases);
-        if (reason.empty()) continue;
-        staying_.insert(view);
-        left.push_back({view, std::move(reason)});
+        if (!reason.empty()) staying_.emplace(view, std::move(reason));
       }
     }
+    const auto raising =
+        std::ranges::find_if(views, [&](const Node* view) { return staying_.contains(view) && mayRaise(*view); });
+    if (other_write_.empty() && raising != views.end()) {
+      const std::string reason = "copies are laid out in another way, and for some layouts '" +
+                                 std::string((*raising)->kind().toQualString()) +
+                                 "', which stays, raises: remove mutation first";
+      for (const Node* view : views) staying_.emplace(view, reason);
+    }
+    std::vector<NodeLeft> left;
     for (Node* view : std::views::reverse(views))
       if (!staying_.contains(view)) replace(view);
-    std::ranges::reverse(left);
+    for (const Node* view : views) {
+      const auto found = staying_.find(view);
+      if (found != staying_.end()) left.push_back({view, found->second});
+    }
     return left;
   }
 
@@ -111,14 +124,31 @@ class ViewRemoval {
                writes.tensors, [&](const Value* tensor) { return tensor->node() == graph_.block()->paramNode(); });
   }
 
+  /// Whether the node may give a tensor other sizes and strides, or do what is not known.
+  static bool changesSizes(const Node& write) {
+    const Operator* op = knownOperator(write);
+    return !op || mayChangeSizes(*op);
+  }
+
   /// Whether layout or dtype may decide what it returns.
   static bool isMaybeView(const Operator& op) { return !whyNotReversed(op).empty(); }
+
+  /// Whether the view raises for some layouts, of what the graph has made: a copy before may give that another one.
+  static bool mayRaise(const Node& view) {
+    if (!knownOperator(view)->keepsContiguous()) return false;
+    const Value* viewed = view.inputs()[0];
+    while (const Operator* op = knownOperator(*viewed->node())) {
+      if (!mayReturnView(*op)) break;
+      viewed = viewed->node()->inputs()[0];
+    }
+    return viewed->node() != view.graph().block()->paramNode();
+  }
 
   /// Views that take what this one returns have been asked before.
   std::string whyItStays(Node& view, AliasDb& aliases) {
     const Operator& op = *knownOperator(view);
     const auto outputs = view.outputs();
-    const auto areTakenBy = [&](const std::unordered_set<const Node*>& nodes) {
+    const auto areTakenBy = [&](const auto& nodes) {
       return std::ranges::any_of(outputs, [&](const Value* output) { return isTakenBy(output, nodes); });
     };
     if (!other_write_.empty()) {
@@ -138,7 +168,8 @@ class ViewRemoval {
                            });
       if (!is_read) continue;
       const bool at_once =
-          is_tensor && std::ranges::all_of(outputs[0]->uses(), [&](const Use& use) { return readsAtOnce(use, write); });
+          is_tensor && !changesSizes(*write) &&
+          std::ranges::all_of(outputs[0]->uses(), [&](const Use& use) { return readsAtOnce(use, write); });
       if (!at_once) return "memory that it returns is written by '" + std::string(write->kind().toQualString()) + "'";
       changing_.insert(&view);
     }
@@ -181,8 +212,9 @@ class ViewRemoval {
 
   Graph& graph_;
   std::vector<Node*> writes_;
-  std::string other_write_;  // than to arguments, if there is one that layouts may decide about
-  std::unordered_set<const Node*> staying_, changing_;  // views that stay; that are copied for each use
+  std::string other_write_;                               // than to arguments, if layouts may decide what it writes
+  std::unordered_map<const Node*, std::string> staying_;  // views that stay, with reasons
+  std::unordered_set<const Node*> changing_;              // those that are copied for each use
 };
 
 }  // namespace

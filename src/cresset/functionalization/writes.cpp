@@ -55,6 +55,10 @@ std::string nameOf(const Node& node) {
 
 }  // namespace
 
+bool mayChangeSizes(const Operator& op) {
+  return !keepsSizes(op) || hasOutArgument(op.schema());
+}
+
 Writes::Writes(Graph& graph, const Places& places, bool inputs_are_distinct) : graph_(graph), places_(places) {
   number(graph.block());
   collect(graph.block());
@@ -122,7 +126,7 @@ void Writes::collect(Node* node) {
     left_[spans_.at(node).begin] = {node, reason};
     return;
   }
-  const bool may_resize = !keepsSizes(*writes.op) || hasOutArgument(writes.op->schema());
+  const bool may_resize = mayChangeSizes(*writes.op);
   Written& written = by_node_[node];
   written.tensors = writes.tensors;
   for (const Value* tensor : writes.tensors) {

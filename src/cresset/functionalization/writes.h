@@ -22,6 +22,9 @@ namespace cresset {
 /// What may share memory in the graph; if so promised, tensors that come in as different inputs do not.
 std::unique_ptr<AliasDb> aliasesOfCalls(Graph& graph, bool inputs_are_distinct);
 
+/// Whether a call may give other sizes to what it writes to.
+bool mayChangeSizes(const Operator& op);
+
 /// Memory that the graph writes to through operators.
 struct WrittenMemory {
   const Value* root = nullptr;
