@@ -108,6 +108,7 @@ def variants(values):
         return changed(values, change)
 
     yield with_others(lambda t: t.transpose(0, -1).contiguous().transpose(0, -1) if t.dim() > 1 else spread(t))
+    yield with_others(corner)
     if any(value.dim() == 4 for value in tensors_in(values)):
         yield with_others(lambda t: t.contiguous(memory_format=torch.channels_last) if t.dim() == 4 else t)
     yield with_others(lambda t: t[:0] if t.dim() else t)
@@ -115,6 +116,14 @@ def variants(values):
         for dtype in (torch.float64, torch.int32, torch.bfloat16):
             yield [*values[:i], values[i].to(dtype), *values[i + 1 :]]
         yield [*values[:i], values[i].sum().to(values[i].dtype), *values[i + 1 :]]
+
+
+def corner(tensor):
+    """Of sizes 1 with the strides of a larger tensor: contiguous, but not as a new tensor is."""
+    if tensor.dim() < 2:
+        return tensor
+    wide = tensor.repeat(*[2] * tensor.dim())
+    return wide[tuple(slice(0, 1) if i < tensor.dim() - 1 else slice(0, tensor.size(i)) for i in range(tensor.dim()))]
 
 
 def tensors_in(value):

@@ -886,6 +886,18 @@ def augmented_bits(J):
 
 
 @row("script")
+def augmented_shifts_of_tensors(J):
+    def f(x):
+        y = x.view(-1)
+        y <<= 1
+        y[:1] >>= 2
+        return x + 0, y
+
+    x = torch.tensor([3, -5, 4])
+    return (*J.script(f)(x), x)
+
+
+@row("script")
 def power_augmented(J):
     def f(x: float):
         x **= 2

@@ -13,6 +13,7 @@
 #include "cresset/ir/parser.h"
 #include "cresset/ops/class_state_checks.h"
 #include "cresset/program/program.h"
+#include "cresset/support/dict_entries.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -235,7 +236,11 @@ class ValueBuilder {
     if (key_type->kind() == c10::TypeKind::AnyType) site(n).fail("the keys of a dict have different types");
     c10::impl::GenericDict dict(key_type, value_type);
     dict.reserve(keys.size());
-    for (size_t i = 0; i < keys.size(); ++i) dict.insert_or_assign(std::move(keys[i]), std::move(values[i]));
+    try {
+      for (size_t i = 0; i < keys.size(); ++i) assignEntry(dict, std::move(keys[i]), std::move(values[i]));
+    } catch (const std::runtime_error& error) {
+      site(n).fail(error.what());
+    }
     return {IValue(dict), height + 1};
   }
 

@@ -178,12 +178,23 @@ bool cat(const OutArguments& arguments) {
   return true;
 }
 
+/// Whether the strides are those that a new tensor of these sizes gets, also where the size is 1: PyTorch's kernel for
+/// `_stack` takes the stride before the stacked dimension for the number of elements in a part.
+bool hasDefaultStrides(const at::Tensor& tensor) {
+  int64_t expected = 1;
+  for (int64_t i = tensor.dim() - 1; i >= 0; expected *= tensor.size(i), --i) {
+    if (tensor.stride(i) != expected) return false;
+  }
+  return true;
+}
+
 /// Of tensors of one dtype and the same sizes, whose result is contiguous; others are joined by cat, or refused.
 bool stack(const OutArguments& arguments) {
   const auto tensors = arguments.input(0).toTensorVector();
   if (tensors.empty() || tensors[0].dim() > 2) return false;
   for (const at::Tensor& each : tensors) {
     if (each.sizes() != tensors[0].sizes() || each.scalar_type() != tensors[0].scalar_type()) return false;
+    if (each.numel() == 0 || (each.is_contiguous() && !hasDefaultStrides(each))) return false;
   }
   const int64_t dim = arguments.input(1).toInt();
   if (dim < -tensors[0].dim() - 1 || dim > tensors[0].dim()) return false;

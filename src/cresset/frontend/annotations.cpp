@@ -11,6 +11,7 @@
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/compiler.h"
 #include "cresset/frontend/messages.h"
+#include "cresset/frontend/tuple_sizes.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -322,7 +323,9 @@ std::optional<std::pair<TypePtr, int32_t>> broadcastingList(
 }
 
 TypePtr typeOfAnnotation(const Expr& annotation, Program& program, const ResolverPtr& resolver) {
-  return AnnotationReader(program, resolver).read(annotation);
+  TypePtr type = AnnotationReader(program, resolver).read(annotation);
+  if (!type->containedTypes().empty()) TupleSizes().check(annotation.range(), type);
+  return type;
 }
 
 const TypePtr& inferredTensorType() {

@@ -13,6 +13,7 @@
 #include "cresset/frontend/special_forms.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
+#include "cresset/support/dict_entries.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -140,7 +141,7 @@ class ConstantEvaluator {
     if (!key) key = keys.empty() ? TypePtr(c10::StringType::get()) : commonType(keys, literal.range());
     if (!value) value = commonType(values, literal.range());
     c10::impl::GenericDict dict(key, value);
-    for (size_t i = 0; i < keys.size(); ++i) dict.insert_or_assign(keys[i], values[i]);
+    for (size_t i = 0; i < keys.size(); ++i) assignEntry(dict, keys[i], values[i]);
     return IValue(dict);
   }
 

@@ -12,6 +12,7 @@
 #include "cresset/frontend/declarations.h"
 #include "cresset/frontend/exceptions.h"
 #include "cresset/frontend/messages.h"
+#include "cresset/frontend/tuple_sizes.h"
 #include "cresset/frontend/user_exceptions.h"
 #include "cresset/support/error.h"
 
@@ -342,6 +343,7 @@ class ClassDefiner {
     }
     auto type = defaults.empty() ? c10::TupleType::createNamed(name_, names, types)
                                  : c10::TupleType::createNamed(name_, names, types, defaults);
+    TupleSizes().check(def_.name().range(), type);
     registerType(type);
     return type;
   }

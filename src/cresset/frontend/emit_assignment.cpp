@@ -192,8 +192,8 @@ constexpr AugOp kAugOps[] = {
     {'|', "__ior__", nullptr, false},
     {'&', "__iand__", nullptr, false},
     {'^', "__ixor__", nullptr, false},
-    {TK_LSHIFT, "__ilshift__", nullptr, false},
-    {TK_RSHIFT, "__irshift__", nullptr, false},
+    {TK_LSHIFT, "__ilshift__", "aten::__ilshift__", false},
+    {TK_RSHIFT, "__irshift__", "aten::__irshift__", false},
     {TK_POW, "__ipow__", nullptr, false},
     {'@', "__imatmul__", nullptr, false},
 };

@@ -112,32 +112,12 @@ Value* FunctionEmitter::makeList(
   return node->output()->setType(c10::ListType::create(element_type));
 }
 
-size_t FunctionEmitter::numParts(const TypePtr& type) {
-  if (type->containedTypes().empty() || type->kind() == c10::TypeKind::ClassType) return 1;
-  if (const auto known = tuple_parts_.find(type.get()); known != tuple_parts_.end()) return known->second.second;
-  size_t parts = 1;
-  for (const TypePtr& inner : type->containedTypes()) parts += numParts(inner);
-  if (type->kind() == c10::TypeKind::TupleType) tuple_parts_[type.get()] = {type, parts};
-  return parts;
-}
-
-void FunctionEmitter::checkTupleSize(const SourceRange& range, const TypePtr& tuple) {
-  constexpr size_t kMaxParts = 1 << 15;
-  const size_t parts = numParts(tuple), own = tuple->containedTypes().size();
-  if (parts <= kMaxParts + own) return;
-  throw UserError(
-      "the type of this tuple has more than " + std::to_string(kMaxParts) +
-          " parts, those of the tuples in it counted each time that they occur; a list or a class can hold what is "
-          "nested so",
-      range);
-}
-
 Value* FunctionEmitter::makeTuple(const SourceRange& range, const std::vector<Value*>& elements) {
   std::vector<TypePtr> types;
   types.reserve(elements.size());
   for (Value* v : elements) types.push_back(v->type());
   TypePtr type = c10::TupleType::create(std::move(types));
-  checkTupleSize(range, type);
+  tuple_sizes_.check(range, type);
   graph.setLocation(range);
   Node* node = graph.insertNode(graph.create(prim::TupleConstruct, elements, 1));
   return node->output()->setType(std::move(type));

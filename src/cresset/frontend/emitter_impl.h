@@ -27,6 +27,7 @@
 #include "cresset/frontend/indices.h"
 #include "cresset/frontend/refinement.h"
 #include "cresset/frontend/special_forms.h"
+#include "cresset/frontend/tuple_sizes.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/parser.h"
 #include "cresset/support/error.h"
@@ -194,10 +195,6 @@ class FunctionEmitter final : public EmitContext {
       const ListView<CompFor>& loops, size_t i, const SugaredValuePtr& iterable, const std::function<void()>& each);
   void append(const SourceRange& range, Value* list, Value* element, const TypePtr& element_type);
   void insertItem(const SourceRange& range, Value* dict, Value* key, Value* value, const TypePtr& hint);
-  /// How many types a tree of the type has.
-  size_t numParts(const TypePtr& type);
-  /// Types of tuples are visited as trees: `(t, t)` twenty times over would be a million of types.
-  void checkTupleSize(const SourceRange& range, const TypePtr& tuple);
   Value* makeTuple(const SourceRange& range, const std::vector<Value*>& elements);
   Value* makeList(const SourceRange& range, const std::vector<Value*>& elements, const TypePtr& element_type);
 
@@ -274,7 +271,7 @@ class FunctionEmitter final : public EmitContext {
   TypePtr merged_result_;                                  // of the returns so far
   std::unordered_map<const Value*, TypePtr> declared_of_;  // of refined values: see keepDeclared
   std::vector<Node*> widenings_;                           // casts to supertypes, which finish() takes out again
-  std::unordered_map<const c10::Type*, std::pair<TypePtr, size_t>> tuple_parts_;
+  TupleSizes tuple_sizes_;
   int block_depth_ = 0;
 };
 

@@ -1,16 +1,27 @@
-// The opposite of functionalization: memory that is dead is used again.
+// The opposite of functionalization: memory whose value is not needed any more is written.
 //
-// `aten::select_scatter(base, part, …)` becomes `cresset::select_assign`, and `slice_scatter` `cresset::slice_assign`,
-// which write into `base` where they hold the only reference to it. They broadcast and convert what they assign,
-// scatters refuse it, so `part` must be known to have the sizes: it is what an operator that keeps sizes made of the
-// same part of `base`.
+// A chain is what one memory becomes, step by step: an in-place reuse `b = cresset::add(a, x)`, a functional call, or
+// the scatter of what became of a part, `b = aten::select_scatter(a, f(select(a, i)), i)`. Its steps become writes,
+// `a.add_(x)`, `f_(select(a, i))`, where nothing reads a value of the chain once the next step has written it. A chain
+// begins at
+//  - an input, if it ends in the `aten::copy_` that gives the input its last value, and nothing between looks at memory
+//    that may be that of the input;
+//  - a tensor that an operator has made;
+//  - a tensor that a loop carries, if it was made before the loop and only the loop has it.
+// In the last two cases in-place reuses of the whole tensor stay as they are: they find out by themselves whether they
+// may write.
 //
-// `aten::copy_(x, v)` at the end of a chain `v = f(g(x))` of in-place reuses becomes the in-place operators `g_(x)`,
-// `f_(x)`, if nothing between looks at memory that may be that of `x`, and what read the values between is done with
-// them.
+// Other scatters become `cresset::select_assign` and `cresset::slice_assign`, which write into `base` where they hold
+// the only reference to it. They broadcast and convert what they assign, scatters refuse it, so the part must be known
+// to have the sizes: it is what an operator that keeps sizes made of the same part of `base`.
 #include <ATen/core/ivalue.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <ranges>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "cresset/analysis/alias.h"
@@ -18,8 +29,10 @@
 #include "cresset/functionalization/functionalize.h"
 #include "cresset/functionalization/writes.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/nesting.h"
 #include "cresset/ir/structure.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_forms.h"
 
 namespace cresset {
 
@@ -49,39 +62,54 @@ bool isMade(const Value* tensor) {
   return op && (op->reusesFirst() || returnsNewMemory(*op, tensor->offset()));
 }
 
+struct ScatterForm {
+  std::string_view scatter, view;
+  std::string_view assignment;  // empty: there is none
+};
+constexpr std::array<ScatterForm, 3> kScatters{
+    {{"aten::select_scatter", "aten::select.int", "cresset::select_assign"},
+     {"aten::slice_scatter", "aten::slice.Tensor", "cresset::slice_assign"},
+     {"aten::diagonal_scatter", "aten::diagonal", ""}}};
+
+const ScatterForm* scatterForm(const Node& node) {
+  const Operator* op = dispatched(node);
+  const auto found =
+      std::ranges::find_if(kScatters, [&](const auto& form) { return op && op->fullName() == form.scatter; });
+  return found == kScatters.end() ? nullptr : found;
+}
+
+/// Whether the value is the part of its first input that the scatter replaces.
+bool isPartFor(const Value* value, const Node& scatter) {
+  const Node& view = *value->node();
+  const Operator* op = dispatched(view);
+  if (!op || op->fullName() != scatterForm(scatter)->view || view.inputs()[0] != scatter.inputs()[0] ||
+      view.inputs().size() + 1 != scatter.inputs().size())
+    return false;
+  for (size_t i = 1; i < view.inputs().size(); ++i) {
+    if (!areEqual(view.inputs()[i], scatter.inputs()[i + 1])) return false;
+  }
+  return true;
+}
+
 /// The scatter's part is a tensor of the sizes that it replaces.
-bool keepsSizesOfPart(const Node& scatter, std::string_view view) {
+bool keepsSizesOfPart(const Node& scatter) {
   if (!isMade(scatter.inputs()[0])) return false;
   const Value* part = scatter.inputs()[1];
-  for (;;) {
-    const Node& source = *part->node();
-    const Operator* op = dispatched(source);
-    if (!op) return false;
-    if (op->fullName() == view) {
-      if (source.inputs()[0] != scatter.inputs()[0]) return false;
-      for (size_t i = 1; i < source.inputs().size(); ++i) {
-        if (!areEqual(source.inputs()[i], scatter.inputs()[i + 1])) return false;
-      }
-      return source.inputs().size() + 1 == scatter.inputs().size();
-    }
-    if (!op->isInPlaceReuse() && !op->keepsSizes()) return false;
-    part = source.inputs()[0];
+  while (!isPartFor(part, scatter)) {
+    const Operator* op = dispatched(*part->node());
+    if (!op || (!op->isInPlaceReuse() && !op->keepsSizes())) return false;
+    part = part->node()->inputs()[0];
   }
+  return true;
 }
 
 bool assignParts(Block* block) {
-  static const Symbol kSelect = Symbol::fromQualString("cresset::select_assign"),
-                      kSlice = Symbol::fromQualString("cresset::slice_assign");
   bool changed = false;
   for (Node* node : block->nodes()) {
     for (Block* inner : node->blocks()) changed |= assignParts(inner);
-    if (isCall(*node, "aten::select_scatter") && keepsSizesOfPart(*node, "aten::select.int")) {
-      node->setKind(kSelect);
-    } else if (isCall(*node, "aten::slice_scatter") && keepsSizesOfPart(*node, "aten::slice.Tensor")) {
-      node->setKind(kSlice);
-    } else {
-      continue;
-    }
+    const ScatterForm* form = scatterForm(*node);
+    if (!form || form->assignment.empty() || !keepsSizesOfPart(*node)) continue;
+    node->setKind(Symbol::fromQualString(std::string(form->assignment)));
     changed = true;
   }
   return changed;
@@ -108,91 +136,359 @@ const Operator* inPlaceFormOf(const Node& node) {
   return form && form->inPlaceReuse() == op ? form : nullptr;
 }
 
-class CopyBack {
- public:
-  CopyBack(Node* copy, AliasDb& aliases) : copy_(copy), target_(copy->input(0)), aliases_(aliases) {}
+/// A step of a chain that writes: which operand it writes to, and which value that becomes.
+struct Write {
+  Node* node = nullptr;
+  const Operator* writer = nullptr;  // what the node becomes
+  size_t operand = 0;                // of the node; a list of tensors, if it has an element
+  std::optional<size_t> element;
+  Value* before = nullptr;
+};
 
-  /// Finds the chain from the copy back to its target.
-  bool find() {
-    if (copy_->output()->hasUses()) return false;
-    Value* value = copy_->input(1);
-    while (value != target_) {
-      Node* node = value->node();
-      if (node->owningBlock() != copy_->owningBlock() || !inPlaceFormOf(*node)) return false;
-      chain_.push_back(node);
-      value = node->input(0);
+/// How the value was made of an earlier one of the same memory; none if it was not.
+std::optional<Write> writeThatMakes(const Value* value) {
+  Node* node = const_cast<Node*>(value->node());
+  if (const Operator* form = inPlaceFormOf(*node)) return Write{node, form, 0, {}, node->input(0)};
+  std::optional<size_t> element;
+  size_t result = value->offset();
+  if (node->kind() == prim::ListUnpack) {
+    element = value->offset();
+    result = node->input(0)->offset();
+    node = node->input(0)->node();
+  }
+  const Operator* op = knownOperator(*node);
+  if (!op || !op->isFunctionalCall()) return std::nullopt;
+  const std::vector<size_t> written = tensorWritesOf(op->writer()->schema());
+  const size_t others = node->outputs().size() - written.size();
+  if (result < others) return std::nullopt;
+  const size_t operand = written[result - others];
+  const Node& list = *node->input(operand)->node();
+  const bool is_list = isListOfTensors(op->writer()->schema().arguments()[operand]);
+  if (is_list != element.has_value()) return std::nullopt;
+  if (is_list && (list.kind() != prim::ListConstruct || list.inputs().size() <= *element)) return std::nullopt;
+  return Write{node, op->writer(), operand, element, is_list ? list.inputs()[*element] : node->input(operand)};
+}
+
+/// How many tensors the node writes to once it is `write.writer`.
+size_t numWritten(const Write& write) {
+  if (write.node->kind() == write.writer->kind() || inPlaceFormOf(*write.node)) return 1;
+  size_t count = 0;
+  for (const size_t operand : tensorWritesOf(write.writer->schema())) {
+    const Value* argument = write.node->inputs()[operand];
+    const bool is_list = isListOfTensors(write.writer->schema().arguments()[operand]);
+    // None is written by nobody.
+    count += is_list ? argument->node()->inputs().size() : argument->type()->kind() != c10::TypeKind::NoneType;
+  }
+  return count;
+}
+
+bool mayResize(const Node& call) {
+  const auto may_resize = toIValue(call.inputs()[call.inputs().size() - 1]);
+  return !may_resize || !may_resize->isBool() || may_resize->toBool();
+}
+
+/// Whether the value is a step that no dynamic reuse makes cheap: a scatter's or a functional call's.
+bool isCopyingStep(const Value* value) {
+  return scatterForm(*value->node()) || (writeThatMakes(value) && !inPlaceFormOf(*value->node()));
+}
+
+/// What becomes of one memory.
+class Chain {
+ public:
+  enum class Kind { Input, Made, Carried };
+
+  /// `last` is its last value. `end` is the `copy_` back to the input `root`; null of other kinds.
+  Chain(Kind kind, Value* last, Value* root, Node* end)
+      : kind_(kind), last_(last), root_(root), end_(end), block_(last->owningBlock()) {}
+
+  /// Whether there is such a chain, and its values are not read after they are written.
+  bool find(AliasDb& aliases) {
+    root_ =
+        trace(last_, [&](const Value* value) { return kind_ == Kind::Input ? value == root_ : !isCopyingStep(value); });
+    if (!root_ || writes_.empty()) return false;
+    std::ranges::reverse(writes_);
+    for (const Member& member : members_) by_value_[member.value] = &member;
+    const bool is_read = std::ranges::all_of(
+        members_, [&](const Member& member) { return isRead(member.value, writes_.size() - member.writes_after); });
+    if (!is_read || !mayChangeSizes()) return false;
+    switch (kind_) {
+      case Kind::Input:
+        return isUnseen(aliases);
+      case Kind::Made:
+        return isMade(root_) && root_->owningBlock() == block_;
+      case Kind::Carried:
+        return isCarriedAlone();
     }
-    std::reverse(chain_.begin(), chain_.end());
-    return !chain_.empty() && isDoneWithValues() && isUnseen();
+    return false;
   }
 
+  void addValuesTo(std::unordered_set<const Value*>& values) const {
+    for (const Member& member : members_) values.insert(member.value);
+  }
+
+  const std::vector<Write>& writes() const { return writes_; }
+
+  /// Makes its steps writes. Nodes that write to several memories are replaced by the caller, once all chains are.
   void replace() {
-    for (Node* node : chain_) {
-      const Operator* form = inPlaceFormOf(*node);
-      node->replaceInput(0, target_);
-      node->setKind(form->kind());
-      node->bindOperator(form);
+    for (const Member& member : members_) {
+      if (member.value != member.place) member.value->replaceAllUsesWith(member.place);
     }
-    // Readers of the values between come before the next write, and read the target itself.
-    for (Node* node : chain_) node->output()->replaceAllUsesWith(target_);
-    copy_->destroy();
+    for (Node* scatter : scatters_) scatter->destroy();
+    if (end_) end_->destroy();
   }
 
  private:
-  /// What reads a value of the chain does so before the next link changes it.
-  bool isDoneWithValues() const {
-    for (size_t i = 0; i < chain_.size(); ++i) {
-      const Node* next = i + 1 < chain_.size() ? chain_[i + 1] : copy_;
-      for (const Use& use : chain_[i]->output()->uses()) {
-        if (use.user == next && use.offset == (next == copy_ ? 1U : 0U)) continue;
-        if (!use.user->isBefore(next) || use.user->owningBlock() != copy_->owningBlock() || !onlyReads(*use.user))
-          return false;
+  struct Member {
+    Value* value;
+    Value* place;         // the tensor whose memory it is: the root, or a view of it
+    size_t writes_after;  // that come after it in the chain
+  };
+
+  /// Goes back from a value to the first one for which `is_first` holds; null if there is none.
+  Value* trace(Value* value, const std::function<bool(const Value*)>& is_first) {
+    std::vector<Member> passed;
+    while (!is_first(value)) {
+      Node* node = value->node();
+      if (node->owningBlock() != block_) return nullptr;
+      passed.push_back({value, nullptr, writes_.size()});
+      if (const auto write = writeThatMakes(value)) {
+        if (write->node->owningBlock() != block_) return nullptr;
+        writes_.push_back(*write);
+        value = write->before;
+      } else if (scatterForm(*node)) {
+        scatters_.insert(node);
+        if (!trace(node->input(1), [&](const Value* part) { return isPartFor(part, *node); })) return nullptr;
+        value = node->input(0);
+      } else {
+        return nullptr;
+      }
+    }
+    passed.push_back({value, nullptr, writes_.size()});
+    for (Member& member : passed) {
+      member.place = value;
+      members_.push_back(member);
+    }
+    return value;
+  }
+
+  /// Only what the graph made and that is no view may get other sizes.
+  bool mayChangeSizes() const {
+    return std::ranges::all_of(writes_, [&](const Write& write) {
+      if (inPlaceFormOf(*write.node) || !mayResize(*write.node)) return true;
+      return kind_ == Kind::Made && by_value_.at(write.before)->place == root_;
+    });
+  }
+
+  /// The write that ends a version; null of the last one.
+  const Write* nextOf(size_t version) const { return version < writes_.size() ? &writes_[version] : nullptr; }
+
+  /// Whether all that uses the value, or a view of it, reads it before it is written again.
+  bool isRead(const Value* value, size_t version) {
+    seen_.insert(value);
+    return std::ranges::all_of(value->uses(), [&](const Use& use) { return isRead(value, version, use); });
+  }
+
+  bool isRead(const Value* value, size_t version, const Use& use) {
+    const Write* next = nextOf(version);
+    Node* user = use.user;
+    const auto found = by_value_.find(value);
+    const bool is_member = found != by_value_.end();
+    if (is_member && isStep(value, use, next)) return true;
+    if (is_member && user == end_ && value == last_ && use.offset == 1) return true;
+    const Node* at = ancestorIn(block_, user);
+    if (!at) return false;
+    if (kind_ == Kind::Input && version == 0 && (at == end_ || end_->isBefore(at))) return true;
+    if (next && !at->isBefore(next->node)) return false;
+    if (!next && end_ && !at->isBefore(end_)) return false;
+    if (!next && kind_ == Kind::Made) return true;
+    if (!next && kind_ == Kind::Carried && user == block_->returnNode())
+      return value == last_ && use.offset == root_->offset() && ++returns_ == 1;
+    return isOnlyRead(user, [&](const Value* held) { return isRead(held, version); });
+  }
+
+  /// Whether the use is a link of the chain.
+  bool isStep(const Value* value, const Use& use, const Write* next) const {
+    Node* user = use.user;
+    if (next && next->before == value) {
+      if (next->element ? next->node->input(next->operand)->node() == user && use.offset == *next->element
+                        : user == next->node && use.offset == next->operand)
+        return true;
+      // A kernel that computes each element of its own reads what it writes.
+      if (user == next->node && next->writer->isPointwise()) return true;
+    }
+    if (scatters_.contains(user)) return use.offset < 2;
+    return user->outputs().size() == 1 && use.offset == 0 && by_value_.contains(user->output()) &&
+           by_value_.at(user->output())->place == user->output();  // the part that a scatter replaces
+  }
+
+  /// Whether the user reads a tensor now, and all that it returns which holds the tensor is asked about by `isHeld`.
+  static bool isOnlyRead(Node* user, const std::function<bool(const Value*)>& isHeld) {
+    if (onlyReads(*user)) return true;
+    const Operator* op = dispatched(*user);
+    const bool passes_on =
+        user->kind() == prim::ListConstruct || user->kind() == prim::ListUnpack || (op && !op->isMutable());
+    return passes_on && std::ranges::all_of(user->outputs(), isHeld);
+  }
+
+  /// Nothing between the first write and the end looks at memory of an input but through values that were asked.
+  bool isUnseen(AliasDb& aliases) const {
+    for (const Node* node = writes_[0].node; node != end_; node = node->next()) {
+      if (!node->blocks().empty() || !passesNothingOn(*node)) return false;
+      for (const Value* input : node->inputs()) {
+        if (seen_.contains(input) || !mayHoldTensors(*input->type())) continue;
+        if (aliases.mayContainAlias(input, root_)) return false;
       }
     }
     return true;
   }
 
-  /// Nothing between the first link and the copy looks at memory of the target.
-  bool isUnseen() const {
-    for (const Node* node = chain_[0]; node != copy_; node = node->next()) {
-      const bool is_link = std::find(chain_.begin(), chain_.end(), node) != chain_.end();
-      if (!node->blocks().empty() || (isStructural(node->kind()) && node->kind() != prim::Constant)) return false;
-      for (size_t i = is_link ? 1 : 0; i < node->inputs().size(); ++i) {
-        const Value* input = node->inputs()[i];
-        if (mayHoldTensors(*input->type()) && aliases_.mayContainAlias(input, target_)) return false;
-      }
-    }
-    return true;
+  static bool passesNothingOn(const Node& node) {
+    const Symbol kind = node.kind();
+    return !isStructural(kind) || kind == prim::Constant || kind == prim::ListConstruct || kind == prim::ListUnpack ||
+           kind == prim::TupleConstruct || kind == prim::TupleUnpack;
   }
 
-  Node* copy_;
-  Value* target_;
-  AliasDb& aliases_;
-  std::vector<Node*> chain_;
+  /// Of what a loop carries: whether it was made before the loop, only the loop has it, and the next iteration gets
+  /// it, or other memory, alone.
+  bool isCarriedAlone() {
+    Node* loop = block_->owningNode();
+    if (!loop || loop->kind() != prim::Loop || root_->node() != block_->paramNode() || root_->offset() == 0)
+      return false;
+    const Value* before = loop->input(root_->offset() + 1);
+    if (!isMade(before) || before->owningBlock() != loop->owningBlock()) return false;
+    size_t carriers = 0;
+    const std::function<bool(const Value*)> isDone = [&](const Value* value) {
+      return std::ranges::all_of(value->uses(), [&](const Use& use) {
+        if (use.user == loop) return value == before && ++carriers == 1;
+        const Node* at = ancestorIn(loop->owningBlock(), use.user);
+        return at && at->isBefore(loop) && isOnlyRead(use.user, isDone);
+      });
+    };
+    if (!isDone(before)) return false;
+    const Value* after = block_->returnNode()->input(root_->offset());
+    if (after == last_) return returns_ == 1;
+    if (returns_ != 0 || !isMade(after) || after->owningBlock() != block_) return false;
+    size_t returns = 0;
+    const std::function<bool(const Value*)> isKept = [&](const Value* value) {
+      return std::ranges::all_of(value->uses(), [&](const Use& use) {
+        if (use.user == block_->returnNode()) return value == after && ++returns == 1;
+        return isOnlyRead(use.user, isKept);
+      });
+    };
+    return isKept(after);
+  }
+
+  Kind kind_;
+  Value* last_;
+  Value* root_;
+  Node* end_;
+  Block* block_;
+  std::vector<Write> writes_;  // in the order in which they run
+  std::unordered_set<Node*> scatters_;
+  std::vector<Member> members_;
+  std::unordered_map<const Value*, const Member*> by_value_;
+  std::unordered_set<const Value*> seen_;  // values of the chain, and what holds them
+  size_t returns_ = 0;                     // how often the last value is returned to a loop
 };
 
-void findCopies(Block* block, std::vector<Node*>& copies) {
-  for (Node* node : block->nodes()) {
-    for (Block* inner : node->blocks()) findCopies(inner, copies);
-    if (isCall(*node, "aten::copy_")) copies.push_back(node);
+/// Makes the node write, whose operands are the tensors that it shall write to.
+void makeWriting(const Write& write) {
+  Node* node = write.node;
+  if (inPlaceFormOf(*node)) {
+    node->setKind(write.writer->kind());
+    node->bindOperator(write.writer);
+    return;
   }
+  std::vector<Value*> inputs = node->inputs().vec();
+  inputs.pop_back();  // may_resize
+  const auto& returns = write.writer->schema().returns();
+  Node* made = node->graph().create(write.writer->kind(), inputs, returns.size());
+  made->insertBefore(node)->copyLocation(node);
+  made->bindOperator(write.writer);
+  size_t next = 0;  // of the results
+  for (size_t i = 0; i < returns.size(); ++i) {
+    Value* output = made->output(i)->setType(returns[i].type());
+    if (returns[i].alias_info()) continue;
+    Value* old = node->output(next++);
+    output->setType(old->type())->copyMetadata(old);
+    old->replaceAllUsesWith(output);
+  }
+  const auto outputs = node->outputs();
+  for (Value* output : outputs) {  // lists of what has been written
+    const auto uses = output->uses();
+    for (const Use& use : std::vector<Use>(uses.begin(), uses.end())) use.user->destroy();
+  }
+  node->destroy();
 }
+
+class Reinplacement {
+ public:
+  Reinplacement(Graph& graph, bool inputs_are_distinct) : graph_(graph), inputs_are_distinct_(inputs_are_distinct) {
+    findChains(graph.block());
+    dropPartial();
+  }
+
+  bool run() {
+    for (Chain& chain : chains_) chain.replace();
+    std::unordered_set<const Node*> done;
+    for (const Chain& chain : chains_) {
+      for (const Write& write : chain.writes())
+        if (done.insert(write.node).second) makeWriting(write);
+    }
+    return !chains_.empty();
+  }
+
+ private:
+  void findChains(Block* block) {
+    const std::vector<Node*> nodes(block->nodes().begin(), block->nodes().end());
+    for (Node* node : std::views::reverse(nodes)) {
+      for (Block* inner : node->blocks()) findChains(inner);
+      if (isCall(*node, "aten::copy_")) {
+        if (!node->output()->hasUses()) add(Chain(Chain::Kind::Input, node->input(1), node->input(0), node));
+        continue;
+      }
+      for (Value* output : node->outputs()) {
+        if (!isCopyingStep(output) || seen_.contains(output)) continue;
+        if (!add(Chain(Chain::Kind::Made, output, nullptr, nullptr)))
+          add(Chain(Chain::Kind::Carried, output, nullptr, nullptr));
+      }
+    }
+  }
+
+  bool add(Chain chain) {
+    if (!aliases_) aliases_ = aliasesOfCalls(graph_, inputs_are_distinct_);
+    const bool found = chain.find(*aliases_);
+    // No part of a chain is tried by itself: time would grow with the square of its length.
+    chain.addValuesTo(seen_);
+    if (found) chains_.push_back(std::move(chain));
+    return found;
+  }
+
+  /// A node that writes to several memories can only do so if each belongs to a chain.
+  void dropPartial() {
+    for (bool changed = true; changed;) {
+      std::unordered_map<const Node*, size_t> counts;
+      for (const Chain& chain : chains_)
+        for (const Write& write : chain.writes()) ++counts[write.node];
+      changed = std::erase_if(chains_, [&](const Chain& chain) {
+        return std::ranges::any_of(
+            chain.writes(), [&](const Write& write) { return counts.at(write.node) != numWritten(write); });
+      });
+    }
+  }
+
+  Graph& graph_;
+  const bool inputs_are_distinct_;
+  std::unique_ptr<AliasDb> aliases_;  // made when it is needed
+  std::vector<Chain> chains_;
+  std::unordered_set<const Value*> seen_;  // of chains, found or not
+};
 
 }  // namespace
 
 bool reinplace(Graph& graph, bool inputs_are_distinct) {
-  bool changed = assignParts(graph.block());
-  std::vector<Node*> copies;
-  findCopies(graph.block(), copies);
-  if (copies.empty()) return changed;
-  const auto aliases = aliasesOfCalls(graph, inputs_are_distinct);
-  std::vector<CopyBack> found;
-  for (Node* copy : copies) {
-    CopyBack back(copy, *aliases);
-    if (back.find()) found.push_back(std::move(back));
-  }
-  for (CopyBack& back : found) back.replace();
-  return changed || !found.empty();
+  const bool wrote = Reinplacement(graph, inputs_are_distinct).run();
+  return assignParts(graph.block()) || wrote;
 }
 
 }  // namespace cresset

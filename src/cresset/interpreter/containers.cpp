@@ -8,6 +8,7 @@
 
 #include "cresset/interpreter/run.h"
 #include "cresset/ops/object_slots.h"
+#include "cresset/support/dict_entries.h"
 
 namespace cresset {
 
@@ -112,12 +113,8 @@ void Run::makeDict(const Instruction& instruction) {
   for (uint32_t i = 0; i + 1 < instruction.c; i += 2) {
     c10::IValue key = take(inputs[i]);
     c10::IValue item = take(inputs[i + 1]);
-    const auto [entry, is_new] = dict.insert(key, item);
-    if (!is_new) {
-      c10::IValue old = entry->value();
-      entry->setValue(std::move(item));
-      release(old);
-    }
+    c10::IValue old = assignEntry(dict, std::move(key), std::move(item));
+    release(old);
   }
   setOutput(instruction, dict);
 }

@@ -21,6 +21,7 @@
 #include "cresset/ops/nesting.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/row_helpers.h"
+#include "cresset/support/dict_entries.h"
 
 namespace cresset {
 
@@ -448,7 +449,7 @@ bool Run::interpret() {
   CASE(MakeDict) {
     SAVE();
     if OBSERVED
-      charge(ContainerMeter::kHeader + pc->c * ContainerMeter::kDictEntry / 2);
+      charge(ContainerMeter::kHeader + 2 * pc->c * ContainerMeter::kDictSlot);
     makeDict(*pc);
     NEXT();
   }
@@ -549,11 +550,13 @@ bool Run::interpret() {
   }
   CASE(DictSet) {
     SAVE();
-    if OBSERVED
-      charge(ContainerMeter::kDictEntry);
-    if (auto [entry, is_new] = dictOf(READ(pc->a)).dict.emplace(READ(pc->b), READ(pc->c)); !is_new) {
+    auto& dict = dictOf(READ(pc->a));
+    const auto slots = dict.dict.bucket_count();
+    if (auto [entry, is_new] = emplaceEntry(dict.dict, READ(pc->b), READ(pc->c)); !is_new) {
       release(std::exchange(entry->second, READ(pc->c)));
     }
+    if OBSERVED
+      charge((dictOf(READ(pc->a)).dict.bucket_count() - slots) * ContainerMeter::kDictSlot);
     NEXT();
   }
 

@@ -16,6 +16,7 @@
 #include <limits>
 
 #include "cresset/ir/printer.h"
+#include "cresset/support/dict_entries.h"
 #include "cresset/support/error.h"
 #include "cresset/support/lexer.h"
 
@@ -446,7 +447,12 @@ c10::IValue parseConstantText(
     parseItems(scanner, '{', '}', [&] {
       c10::IValue key = inner(dict_type->getKeyType());
       scanner.expect(':');
-      dict.insert(std::move(key), inner(dict_type->getValueType()));
+      c10::IValue value = inner(dict_type->getValueType());
+      try {
+        assignEntry(dict, std::move(key), std::move(value));
+      } catch (const std::runtime_error& error) {
+        scanner.fail(error.what());
+      }
     });
     return dict;
   }

@@ -14,6 +14,7 @@
 #include "cresset/module/values.h"
 #include "cresset/ops/nesting.h"
 #include "cresset/ops/object_slots.h"
+#include "cresset/support/dict_entries.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -58,7 +59,7 @@ class DeepCopier {
       auto dict = value.toGenericDict();
       c10::impl::GenericDict result(dict.keyType(), dict.valueType());
       done_.emplace(key, IValue(result));
-      for (const auto& entry : dict) result.insert(copy(entry.key()), copy(entry.value()));
+      for (const auto& entry : dict) assignEntry(result, copy(entry.key()), copy(entry.value()));
       return IValue(result);
     }
     if (value.isTuple()) {

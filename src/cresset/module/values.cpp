@@ -9,6 +9,7 @@
 #include <ATen/core/class_type.h>
 #include <ATen/core/enum_type.h>
 
+#include "cresset/support/dict_entries.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -55,7 +56,7 @@ std::optional<IValue> convertDict(const IValue& value, const TypePtr& type) {
     auto key = convertTo(entry.key(), wanted->getKeyType());
     auto item = convertTo(entry.value(), wanted->getValueType());
     if (!key || !item) return std::nullopt;
-    result.insert(std::move(*key), std::move(*item));
+    assignEntry(result, std::move(*key), std::move(*item));
   }
   return IValue(result);
 }

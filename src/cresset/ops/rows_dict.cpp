@@ -7,6 +7,7 @@
 #include "cresset/ops/nesting.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
+#include "cresset/support/dict_entries.h"
 
 namespace cresset {
 
@@ -43,7 +44,7 @@ IValue itemsOf(Dict& dict) {
 
 /// Whoever had the place before is released when the dict is whole again.
 void assign(Dict& dict, const IValue& key, const IValue& value) {
-  const auto [entry, is_new] = dict.dict.emplace(key, value);
+  const auto [entry, is_new] = emplaceEntry(dict.dict, key, value);
   if (!is_new) release(std::exchange(entry->second, value));
 }
 void erase(Dict& dict, decltype(Dict::dict)::iterator entry) {
@@ -65,7 +66,7 @@ IValue newDict(c10::TypePtr key, c10::TypePtr value) {
 }
 IValue copyOf(Dict& dict) {
   IValue copy = newDict(dict.elementTypes.keyType, dict.elementTypes.valueType);
-  for (const auto& entry : dict.dict) dictOf(copy).dict.insert(entry);
+  for (const auto& entry : dict.dict) emplaceEntry(dictOf(copy).dict, entry.first, entry.second);
   return copy;
 }
 /// The last pair of a key wins; it keeps the place of the first.
@@ -99,7 +100,7 @@ IValue fromPairs(List& pairs) {
        })},                                                                                                           \
       {"aten::setdefault." K "(Dict(" K ", t)(a!) self, " K "(b -> *) key, t(c -> *) default_value) -> t(*)",         \
        kernel([](Dict& dict, IValue& key, IValue& value) {                                                            \
-         return IValue(dict.dict.emplace(std::move(key), std::move(value)).first->second);                            \
+         return IValue(emplaceEntry(dict.dict, std::move(key), std::move(value)).first->second);                      \
        })},                                                                                                           \
       {"aten::pop.Dict_" K "(Dict(" K ", t)(a!) self, " K " key) -> t(*)", kernel([](Dict& dict, IValue& key) {       \
          auto it = lookUp(dict, key);                                                                                 \

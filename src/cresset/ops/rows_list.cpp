@@ -58,19 +58,56 @@ template <typename T>
 bool less(const IValue& a, const IValue& b) {
   if constexpr (std::is_same_v<T, at::Tensor>) {
     return at::_ops::lt_Tensor::call(a.toTensor(), b.toTensor()).is_nonzero();
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return !a.isSameIdentity(b) && a.toStringRef() < b.toStringRef();
   } else {
     return Arg<T>::get(a) < Arg<T>::get(b);
   }
 }
 
+/// What the values are in order, with equal ones in the order that they had. `less` may be a program's: whatever it
+/// answers, raises or does to the list that `values` are of, all that happens is within this function's own vectors.
+template <typename Less>
+std::vector<IValue> sorted(const std::vector<IValue>& values, const Less& less) {
+  requireMemory(2 * values.size() * sizeof(IValue));
+  std::vector<IValue> from = values, into(values.size());
+  const size_t size = values.size();
+  for (size_t width = 1; width < size; width *= 2) {
+    for (size_t begin = 0; begin < size; begin += 2 * width) {
+      const size_t middle = std::min(begin + width, size), end = std::min(middle + width, size);
+      size_t left = begin, right = middle;
+      for (size_t out = begin; out < end; ++out) {
+        if (left < middle && right < end) checkTimeLimit();
+        const bool takes_right = left == middle || (right < end && less(from[right], from[left]));
+        into[out] = std::move(from[takes_right ? right++ : left++]);
+      }
+    }
+    from.swap(into);
+  }
+  return from;
+}
+
+template <typename Less>
+void sortBy(List& list, const Less& less) {
+  const size_t size = list.list.size();
+  std::vector<IValue> result = sorted(list.list, less);
+  if (list.list.size() != size) raise("ValueError", "list modified during sort");
+  list.list.swap(result);
+  releaseAll(result);
+}
+
 /// Stable. Sorting from greatest to least keeps equal elements in order, as Python's reverse=True does.
 template <typename T>
-void sortValues(std::vector<IValue>& values, bool reverse) {
-  requireMemory(values.size() * sizeof(IValue));  // what stable_sort takes for a while
-  std::stable_sort(values.begin(), values.end(), [&](const IValue& a, const IValue& b) {
-    return reverse ? less<T>(b, a) : less<T>(a, b);
-  });
+void sortValues(List& list, bool reverse) {
+  const auto order = [&](const IValue& a, const IValue& b) { return reverse ? less<T>(b, a) : less<T>(a, b); };
+  if constexpr (std::is_arithmetic_v<T>) {
+    requireMemory(list.list.size() * sizeof(IValue));  // what stable_sort takes for a while
+    std::stable_sort(list.list.begin(), list.list.end(), order);
+  } else {
+    sortBy(list, order);
+  }
 }
+
 /// Refuses what has no order. Recursion is over the nesting of tuples, which is shallow.
 void requireSortable(const IValue& value) {
   if (value.isTuple()) {
@@ -99,7 +136,8 @@ bool haveOneType(const IValue& a, const IValue& b) {
 }
 
 /// Tuples and objects of classes with __lt__; whatever a List[Any] holds.
-void sortAny(std::vector<IValue>& values, bool reverse) {
+void sortAny(List& list, bool reverse) {
+  const std::vector<IValue>& values = list.list;
   if (values.empty()) return;
   for (const IValue& value : values) requireShallow(value, "comparing values");
   requireSortable(values[0]);
@@ -110,8 +148,7 @@ void sortAny(std::vector<IValue>& values, bool reverse) {
           value.type()->repr_str());
     }
   }
-  auto compare = reverse ? c10::getGreaterThanComparator(values[0]) : c10::getLessThanComparator(values[0]);
-  std::stable_sort(values.begin(), values.end(), compare);
+  sortBy(list, reverse ? c10::getGreaterThanComparator(values[0]) : c10::getLessThanComparator(values[0]));
 }
 
 /// Without a look at numbers and the like, whose destruction does nothing.
@@ -212,11 +249,11 @@ bool truth(const IValue& v) {
          list.list.erase(it);                                                                             \
        })},                                                                                               \
       {"aten::sort." T "(" T "[](a!) self, bool reverse=False) -> ()",                                    \
-       kernel([](List& list, bool reverse) { sortValues<C>(list.list, reverse); })},                      \
+       kernel([](List& list, bool reverse) { sortValues<C>(list, reverse); })},                           \
   {                                                                                                       \
     "aten::sorted." T "(" T "[](a) input) -> " T "[]", kernel([](List& list) {                            \
       IValue result = copyOf(list);                                                                       \
-      sortValues<C>(listOf(result).list, false);                                                          \
+      sortValues<C>(listOf(result), false);                                                               \
       return result;                                                                                      \
     })                                                                                                    \
   }
@@ -320,10 +357,10 @@ constexpr Row kListRows[] = {
     CONTAINS("float", double),
     CONTAINS("str", std::string),
     {"aten::sort.any(t[](a!) self, bool reverse=False) -> ()",
-     kernel([](List& list, bool reverse) { sortAny(list.list, reverse); })},
+     kernel([](List& list, bool reverse) { sortAny(list, reverse); })},
     {"aten::sorted.any(t[](a) self) -> t[]", kernel([](List& list) {
        IValue result = copyOf(list);
-       sortAny(listOf(result).list, false);
+       sortAny(listOf(result), false);
        return result;
      })},
     EXTREMA("min", false, "int", int64_t),

@@ -2,6 +2,7 @@
 // (cresset/_containers.py) are made of. Everywhere else lists and dicts are copied between Python and scripts.
 #include "cresset/python/common.h"
 #include "cresset/python/python_programs.h"
+#include "cresset/support/dict_entries.h"
 
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
@@ -153,7 +154,7 @@ py::object getEntry(const ContainerHandle& self, const py::object& key) {
 
 void setEntry(const ContainerHandle& self, const py::object& key, const py::object& value) {
   IValue converted = elementOf(key, self.elementType());
-  self.dict().insert_or_assign(std::move(converted), elementOf(value, self.valueType()));
+  assignEntry(self.dict(), std::move(converted), elementOf(value, self.valueType()));
 }
 
 void eraseEntry(const ContainerHandle& self, const py::object& key) {

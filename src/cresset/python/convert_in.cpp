@@ -21,6 +21,7 @@
 #include "cresset/ops/object_slots.h"
 #include "cresset/python/messages.h"
 #include "cresset/python/script.h"
+#include "cresset/support/dict_entries.h"
 
 namespace cresset::python {
 
@@ -209,7 +210,7 @@ IValue toDict(PyObject* object, const c10::DictType& type) {
   c10::impl::GenericDict result(type.getKeyType(), type.getValueType());
   const auto add = [&](PyObject* key, PyObject* value) {
     IValue converted = convert(key, type.getKeyType());
-    result.insert(std::move(converted), convert(value, type.getValueType()));
+    assignEntry(result, std::move(converted), convert(value, type.getValueType()));
   };
   // Items are held, and a dict that changes is noticed, for the same reason as in forEachItem.
   if (PyDict_CheckExact(object)) {

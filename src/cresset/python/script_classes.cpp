@@ -12,6 +12,7 @@
 #include "cresset/frontend/annotations.h"
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/messages.h"
+#include "cresset/frontend/tuple_sizes.h"
 #include "cresset/frontend/user_exceptions.h"
 #include "cresset/ops/schema_matching.h"
 #include "cresset/python/script_names.h"
@@ -136,6 +137,7 @@ TypePtr namedTupleType(py::handle cls, const SourceRange& range) {
     }
   }
   auto type = c10::TupleType::createNamed(freeName(cls), fields, types, defaults);
+  TupleSizes().check(range, type);
   currentProgram().registerType(type);
   publishClass(cls, type);
   return type;

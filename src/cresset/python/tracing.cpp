@@ -13,6 +13,7 @@
 #include "cresset/python/frames.h"
 #include "cresset/python/graph_handles.h"
 #include "cresset/python/python_programs.h"
+#include "cresset/support/dict_entries.h"
 #include "cresset/tracer/recorder.h"
 #include "cresset/tracer/tracer.h"
 
@@ -107,7 +108,7 @@ IValue toOutput(py::handle object, bool strict, const Recorder& recorder, bool i
             "The traced function returned a dict whose keys or values have different types. Return a NamedTuple "
             "instead.");
       }
-      dict.insert(std::move(key), std::move(value));
+      assignEntry(dict, std::move(key), std::move(value));
     }
     return IValue(dict);
   }
