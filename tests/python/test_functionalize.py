@@ -481,10 +481,13 @@ def test_random_programs(count=400):
         plain = cresset.CompilationUnit(source).f
         graph = plain.inlined_graph.copy()
         cresset.passes.functionalize(graph)
-        functional = cresset.function_from_graph("functional", graph)
+        functional = cresset.function_from_graph("functional", graph.copy())
+        cresset.passes.reinplace(graph, distinct_inputs=seed % 2 == 1)
+        reinplaced = cresset.function_from_graph("reinplaced", graph)
         for choice in (True, False):
-            first, second = [[torch.arange(16.0).view(4, 4), choice, 2] for _ in range(2)]
+            first, second, third = [[torch.arange(16.0).view(4, 4), choice, 2] for _ in range(3)]
             (expected, error), (result, other_error) = run(plain, first), run(functional, second)
+            again, last_error = run(reinplaced, third)
             sizes_change = other_error and "changed the sizes of a tensor that it writes to" in other_error
             if sizes_change or (error and "refer to a single memory location" in error):  # as the document says
                 raised += 1
@@ -493,7 +496,9 @@ def test_random_programs(count=400):
             if error is not None:
                 raised += 1
                 continue
-            tensors, others = flat(expected) + flat(first), flat(result) + flat(second)
-            assert all(map(same, tensors, others)), (source, tensors, others)
-            assert memory(tensors) == memory(others), source
+            assert last_error is None, (source, last_error)
+            tensors = flat(expected) + flat(first)
+            for others in (flat(result) + flat(second), flat(again) + flat(third)):
+                assert all(map(same, tensors, others)), (source, tensors, others)
+                assert memory(tensors) == memory(others), source
     assert raised < count

@@ -31,7 +31,7 @@
 namespace cresset {
 namespace {
 
-constexpr size_t kMaxInserted = 250'000;  // nodes of a graph that come from calls
+constexpr size_t kMaxInserted = 250'000;  // nodes, by one run of the pass
 constexpr int kMaxDepth = 500;            // calls inside of each other
 constexpr size_t kMaxNesting = 1'000;     // blocks inside of each other
 
@@ -109,9 +109,7 @@ Node* inlineCall(Node* call, Function& callee, const Graph& body) {
 class Inliner {
  public:
   /// `is_for_people`: of functions as they are shown, with the types that traces have seen.
-  explicit Inliner(const Graph& graph, bool is_for_people = false) : is_for_people_(is_for_people) {
-    left_ -= std::min(left_, numInlined(graph.block()));
-  }
+  explicit Inliner(bool is_for_people = false) : is_for_people_(is_for_people) {}
 
   bool run(Block* block) {
     bool changed = false;
@@ -134,16 +132,6 @@ class Inliner {
   }
 
  private:
-  /// Nodes that earlier runs have inlined.
-  static size_t numInlined(const Block* block) {
-    size_t count = 0;
-    for (const Node* node : block->nodes()) {
-      count += node->inlinedCall() != nullptr;
-      for (const Block* inner : node->blocks()) count += numInlined(inner);
-    }
-    return count;
-  }
-
   /// Whether the graph may still grow by the nodes of a body, in the place of a node; takes them off what is left.
   bool pay(const Graph& body, const Node& place) {
     const size_t count = body.numNodes() + 1;  // also bodies without nodes take time
@@ -207,7 +195,7 @@ Function* calleeOf(const Node* node) {
 }
 
 bool inlineCalls(Graph& graph) {
-  const bool changed = Inliner(graph).run(graph.block());
+  const bool changed = Inliner().run(graph.block());
   return markContexts(graph.block()) || changed;
 }
 
@@ -217,7 +205,7 @@ CRESSET_PASS(
 
 std::shared_ptr<Graph> inlinedForPeople(Function& function) {
   const std::shared_ptr<Graph> graph = function.editableGraph(tidyDefinition)->copy();
-  if (Inliner(*graph, /*is_for_people=*/true).run(graph->block())) propagateConstants(*graph);
+  if (Inliner(/*is_for_people=*/true).run(graph->block())) propagateConstants(*graph);
   markContexts(graph->block());
   tidyDefinition(*graph);
   return graph;

@@ -78,12 +78,12 @@ bool inlineForReading(Graph& graph) {
   return true;
 }
 
-bool foldAttributes(Graph& graph, const GraphStep& set_types, const GraphStep& fold) {
+bool foldAttributes(Graph& graph, const GraphStep& set_types, const GraphStep& fold, bool may_inline) {
   Pipeline passes(graph, "frozen");
   // Types first: methods of objects are inlined only where the class is known. Then what was called must be analyzed
   // before anything is folded, since it may write attributes.
   bool changed = set_types(graph);
-  changed |= passes.run("inline");
+  if (may_inline) changed |= passes.run("inline");
   if (changed) return true;
   changed |= fold(graph);
   // Attributes that are constants now decide branches.

@@ -28,8 +28,9 @@ std::shared_ptr<Graph> inlinedForPeople(Function& function);
 // ---- freezing ----
 
 /// Whether something changed; then attributes are to be analyzed anew, and the rest to be folded in another round.
-/// `set_types` finds the classes of objects, `fold` reads attributes that nothing writes.
-bool foldAttributes(Graph& graph, const GraphStep& set_types, const GraphStep& fold);
+/// `set_types` finds the classes of objects, `fold` reads attributes that nothing writes. Calls stay unless
+/// `may_inline`.
+bool foldAttributes(Graph& graph, const GraphStep& set_types, const GraphStep& fold, bool may_inline);
 /// After the last round.
 void tidyFrozen(Graph& graph);
 /// What may change bits, `numerics`, and what that leaves.
