@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 import cresset
 
@@ -94,6 +95,7 @@ def derivatives():
     """Functions that differentiate."""
     net = nn.Sequential(nn.Linear(16, 32), nn.SiLU(), nn.Linear(32, 32), nn.SiLU(), nn.Linear(32, 1))
     parameters = {name: p.detach() for name, p in net.named_parameters()}
+    weight = torch.randn(16, 16)
 
     def energy(x):
         x = x.detach().requires_grad_(True)
@@ -114,10 +116,43 @@ def derivatives():
         return {name: p - 0.1 * gradients[name] for name, p in parameters.items()}
 
     x = torch.randn(32, 16)
+
+    def of_each_sample(x):
+        one = torch.func.grad(lambda p, row: torch.func.functional_call(net, p, row.unsqueeze(0)).pow(2).mean())
+        return torch.vmap(one, in_dims=(None, 0))(parameters, x)
+
+    def jacobian(x):
+        return torch.vmap(torch.func.jacrev(lambda row: torch.func.functional_call(net, parameters, row)))(x)
+
+    def curvature(x):
+        return torch.func.hessian(lambda row: torch.tanh(row @ weight).pow(2).sum())(x[0])
+
+    def tangents(x):
+        return torch.func.jvp(lambda v: torch.func.functional_call(net, parameters, v), (x,), (torch.ones_like(x),))
+
+    def pullback(x):
+        found, back = torch.func.vjp(lambda v: torch.func.functional_call(net, parameters, v), x)
+        return back(found)[0]
+
+    def mapped(x, y):
+        return torch.vmap(lambda a, b: torch.tanh(a @ b) * a.sum() + b)(x, y)
+
+    def checkpointed(x):
+        for _ in range(2):
+            x = checkpoint(net[:3], x * 2 + 1, use_reentrant=False)[:, :16]
+        (x * 3).relu().sum().backward()
+
     yield "an energy and its forces, training", energy, (x,)
     yield "a loss on forces, training", loss_on_forces, (x,)
     yield "functional_call", call, (x,)
     yield "torch.func.grad of a functional_call", step, (x,)
+    yield "gradients of each of 32 samples", of_each_sample, (x,)
+    yield "jacobians of each of 32 samples", jacobian, (x,)
+    yield "a hessian", curvature, (x,)
+    yield "jvp", tangents, (x,)
+    yield "vjp", pullback, (x,)
+    yield "checkpoints, training", checkpointed, (x,)
+    yield "vmap of 5 operators", mapped, (x, torch.randn(32, 16))
 
 
 def writes():
@@ -207,6 +242,7 @@ def main():
     chosen = programs() if options.networks is None else networks(options.networks)
     chosen = derivatives() if options.derivatives else writes() if options.writes else chosen
     for name, function, arguments in chosen:
+        cresset.reset()  # plans of functions of one code
         engines = {"eager": function, "cresset": cresset.compile(function)}
         if not options.no_peer:
             engines["torch.compile"] = torch.compile(function, backend="eager")

@@ -64,6 +64,9 @@ class Options:
         self.failures = {}  # exceptions that calls are to raise, by thread
         self.may_branch_on_tensors = self.is_simple and dynamic is not False
         self.settings = weakref.WeakKeyDictionary()  # code object -> {where a number comes from: its value, or VARIES}
+        self.traced = (
+            weakref.WeakKeyDictionary()
+        )  # code object -> {position of a call of a transform that is traced: kinds}
         self.branches = {}  # (identity of a code object, position): (weak reference to it, truth of a tensor, codes of plans)
 
     def __call__(self, code, position, view):

@@ -11,6 +11,7 @@ import collections
 import functools
 import math
 import operator
+import re
 
 import torch
 import torch.nn.functional as F
@@ -19,7 +20,18 @@ from . import _C, _frames, options, passes
 from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
 from ._recording_writes import joined_saves
 from ._rows import EMPTY, OWNERS, is_of_numbers
-from ._segments import COMPARE, NotAGraph, Ref, has_names, is_of_sizes, is_of_tensors, is_tensor, reads_of
+from ._segments import (
+    COMPARE,
+    NotAGraph,
+    Ref,
+    has_names,
+    is_of_sizes,
+    is_of_tensors,
+    is_tensor,
+    is_traced,
+    reads_of,
+    traced_functions,
+)
 
 MIN_CALLS = 4  # of tensors; fewer take longer to call as a graph than to run
 
@@ -37,6 +49,7 @@ _TYPES = {torch.Tensor: "Tensor", torch.nn.Parameter: "Tensor", int: "int", floa
 _PLAIN_RESULTS = (torch.Tensor, int, bool)  # that may leave a graph
 _ATTRIBUTES = ("shape", "T", "mT", "H", "mH")
 _MAX = 1 << 31
+_TRACED = re.compile(r"\btraced_\d+\b")  # names of traced functions
 
 
 class _NoText(Exception):
@@ -152,7 +165,8 @@ def _statement(node, values, names):
 def _compiled(text, is_exact):
     unit = _C._CompilationUnit()
     try:
-        unit.define(text, "", {"torch": torch, "F": F, "math": math})
+        traced = {name: traced_functions[name] for name in _TRACED.findall(text)}
+        unit.define(text, "", {"torch": torch, "F": F, "math": math, **traced})
         function = unit.find_function("graph")
         _ = function.graph  # errors of the body come now
     except RuntimeError as error:
@@ -450,6 +464,8 @@ def _text_of(node, values, name):
         if not isinstance(node.arguments[0], Ref):
             raise _NoText
         return f"{arguments[0]}.{node.method}({', '.join(arguments[1:count] + named)})"
+    if is_traced(node.function):
+        return f"{node.function.name}({', '.join(arguments)})"
     function = getattr(node.function, "__name__", "")
     for prefix, owner, start in (*OWNERS, ("torch.autograd", torch.autograd, "")):
         if getattr(owner, function.removeprefix(start), None) is node.function:

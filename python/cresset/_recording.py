@@ -8,12 +8,14 @@ the program does between two instructions of a plan, which is nothing: a plan ca
 their result (`_rows.py`).
 """
 
+import collections
 import dis
 import functools
 import inspect
 import operator
 import sys
 import types
+import typing
 import weakref
 
 import torch
@@ -26,10 +28,12 @@ from ._recording_containers import Containers
 from ._recording_environment import Environment
 from ._recording_functional import Functional
 from ._recording_gradients import Gradients
+from ._recording_lists import Lists
 from ._recording_modes import Modes
 from ._recording_modules import Modules
 from ._recording_objects import Objects
-from ._recording_transforms import Transformed, Transforms
+from ._recording_traces import Traces
+from ._recording_transforms import Pullback, Transformed, Transforms
 from ._recording_values import (
     CELL,
     CONTAINERS,
@@ -64,6 +68,7 @@ from ._recording_values import (
     RealCell,
     Token,
     Transient,
+    TypeForm,
     Value,
     has_finalizer,
     has_own_operators,
@@ -96,7 +101,9 @@ STEPS_OF_CALL = 50
 INTRINSICS = {5: "UNARY_POSITIVE", 6: "LIST_TO_TUPLE"}
 
 
-class Recorder(Objects, Containers, Calls, Writes, Modules, Functional, Gradients, Transforms, Modes, Environment):
+class Recorder(
+    Objects, Containers, Calls, Writes, Modules, Functional, Gradients, Transforms, Traces, Lists, Modes, Environment
+):
     """`options` says what plans are made of (`_capture.Options`)."""
 
     def __init__(self, code, position, view, options):
@@ -116,8 +123,10 @@ class Recorder(Objects, Containers, Calls, Writes, Modules, Functional, Gradient
         self.stored = {}  # the same by key: {key: [(register, the dict or list, Value)]}
         self.swapped = []  # (dict, key) of `stored` that are no stores: parameters that a functional_call has replaced
         self.unpacked = set()  # registers of tuples of which the program gets the parts, in a tuple that the plan makes
-        self.transform = None  # Running, while a function runs in a transform
-        self.transformed = None  # gets what the instruction's transform returns
+        self.transform = None  # Running, while a function runs in a transform along a tape of the plan's
+        self.transformed = None  # gets what the instruction's transform returns, and may say what stands for it
+        self.traced = []  # Traced, while a function runs in a transform that is to be traced, the innermost last
+        self.site = None  # how many operands the instruction's call has, and the names of keywords
         self.listed = []  # dicts of parameters and buffers that were gone over
         self.grown = {}  # of these the dicts that may get a new key, and the lists: {register: container}
         self.has_views = (
@@ -343,8 +352,7 @@ class Recorder(Objects, Containers, Calls, Writes, Modules, Functional, Gradient
                 raise NoRow(f"the instruction {name}")
             if len(self.frames) == 1 and self.is_clean(frame, name in RETURNS):
                 self.take_checkpoint(view.position, frame)
-            self.pending = None
-            self.entering = None
+            self.pending = self.entering = self.site = None
             self.has_returned = False
             row(view, frame, argument)
             self.num_saved += 1
@@ -359,6 +367,8 @@ class Recorder(Objects, Containers, Calls, Writes, Modules, Functional, Gradient
     def stopped(self, reason):
         """Notes what ended the plan. With `fullgraph` an exception for the program, unless it is the function's end."""
         code, position = self.here
+        if self.may_trace_instead():
+            return None
         in_callee = len(self.frames) > 1
         self.options.note(code, position, str(reason))
         if in_callee:  # then the line that calls runs as Python
@@ -393,7 +403,7 @@ class Recorder(Objects, Containers, Calls, Writes, Modules, Functional, Gradient
         if self.transformed is not None:
             see, self.transformed = self.transformed, None
             try:
-                see(view.slot(view.num_variables + view.depth - 1))
+                pending = see(view.slot(view.num_variables + view.depth - 1)) or pending
             except NoRow as reason:
                 refusal = self.stopped(reason)
                 if refusal is None:
@@ -549,8 +559,9 @@ class Recorder(Objects, Containers, Calls, Writes, Modules, Functional, Gradient
             raise NoRow("a frame that was not called")
         if type(frame.result) is NewObject:
             frame.result.object = view.slot(0)
-        if self.transform is not None and not self.transform.has_begun:
-            self.begin_transform(view, frame.variables)
+        running = self.traced[-1] if self.traced else self.transform
+        if running is not None and not running.has_begun:
+            self.begin_transform(running, view, frame.variables)
         for index, value in frame.variables.items():
             if isinstance(value, Value) and not isinstance(value, Fresh) and view.slot(index) is not value.object:
                 # Each look at a method makes an object.
@@ -850,7 +861,7 @@ class Recorder(Objects, Containers, Calls, Writes, Modules, Functional, Gradient
         if (
             value is not NULL
             and not is_object(value)
-            and not isinstance(value, (Generator, NewFunction, NewSet, Raised, Token, Transformed))
+            and not isinstance(value, (Generator, NewFunction, NewSet, Pullback, Raised, Token, Transformed))
         ):
             raise NoRow("an iterator in a variable")
         self.frees_variable(frame, argument)
@@ -1235,6 +1246,9 @@ class Recorder(Objects, Containers, Calls, Writes, Modules, Functional, Gradient
                 self.raises(KeyError, "a key that is not there", Raised(KeyError, [self.constant(key)]))
                 return
             self.pending = container.items[key]
+        elif self.is_form(container):
+            self.identical(container)
+            self.pending = TypeForm()
         elif isinstance(container, Transient):
             raise NoRow("an element of a container")
         elif isinstance(container, Fresh):
@@ -1263,6 +1277,12 @@ class Recorder(Objects, Containers, Calls, Writes, Modules, Functional, Gradient
         kind = value.kind if type(value) is Fresh else type(getattr(value, "object", None))
         return isinstance(value, Value) and kind in (tuple, list)
 
+    @staticmethod
+    def is_form(value):
+        """Whether it is a class or a form of typing that an index makes another type of: `list[int]`."""
+        form = getattr(value, "object", None)
+        return type(form) is type(typing.Optional) or any(form is kind for kind in (dict, list, set, tuple, type))
+
     def part_of(self, container, place):
         """A slice, by constants, of a list or tuple."""
         kind = container.kind if type(container) is Fresh else type(container.object)
@@ -1274,6 +1294,9 @@ class Recorder(Objects, Containers, Calls, Writes, Modules, Functional, Gradient
 
     def element(self, container, index):
         kind = type(container.object)
+        if kind in (dict, collections.defaultdict) and self.is_tensor(index):
+            self.pending = self.entry_of(container, index)
+            return
         if kind is str and isinstance(index, Value) and (self.is_number(index) or self.is_slice(index)):
             self.part_of_text(container, index)
             return
@@ -1304,6 +1327,21 @@ class Recorder(Objects, Containers, Calls, Writes, Modules, Functional, Gradient
             if function is None:
                 raise NoRow(f"an element of a {kind.__name__}")
             self.call_inline(function, [container, index], ())
+
+    def entry_of(self, container, key):
+        """What a dict has for a tensor, which is there: `self.state[p]`."""
+        known = ("entry", self.register(container), self.register(key))
+        if known not in self.checked:
+            found = dict.get(container.object, key.object)
+            if type(found) is not dict:
+                raise NoRow("an element that a tensor is the key of")
+            self.typed(container)
+            self.typed(key)
+            register = self.emit("Call", self.register(self.constant(dict.get)), inputs=known[1:])
+            self.checked[known] = self.values[register] = Value(register, found)
+            self.dicts[register] = found
+            self.typed(self.checked[known])
+        return self.checked[known]
 
     def part_of_text(self, text, index):
         self.pin(text)

@@ -1,9 +1,11 @@
 """Rows of frame capture for calls. Part of `_recording.py`."""
 
 import abc
+import collections
 import contextvars
 import functools
 import inspect
+import itertools
 import sys
 import types
 import weakref
@@ -13,10 +15,14 @@ from torch.func import functional_call
 
 from . import _C, _frames
 from ._recording_environment import reads_environment
-from ._recording_functional import ITERATED
+from ._recording_functional import ITERATED, ITERATED_MODULES
 from ._recording_gradients import GRAD, REQUIRES_GRAD
-from ._recording_transforms import OF_TAPES, TRANSFORMS, Transformed
+from ._recording_lists import GROUP, is_of_lists
+from ._recording_modes import RECORD
+from ._recording_transforms import OF_TAPES, Pullback, Transformed
 from ._recording_values import (
+    CAST,
+    CAST_CODE,
     CONTAINERS,
     CONTEXTS,
     DESCRIPTORS,
@@ -139,6 +145,7 @@ class Calls:
         self.call(view, frame, argument, names)
 
     def call(self, view, frame, count, names):
+        self.site = count, names
         first, second, *arguments = frame.stack[len(frame.stack) - count - 2 :]
         del frame.stack[len(frame.stack) - count - 2 :]
         if sys.version_info >= (3, 13):
@@ -152,6 +159,7 @@ class Calls:
         self.call_of(view, frame, callee, arguments, names)
 
     def CALL_FUNCTION_EX(self, view, frame, argument):
+        self.site = argument & 1, None
         keywords = self.keywords_of(frame.stack.pop()) if argument & 1 else {}
         positional, callee = frame.stack.pop(), frame.stack.pop()
         if sys.version_info >= (3, 11):
@@ -178,7 +186,10 @@ class Calls:
             self.call_function(callee, arguments, names)
             return
         if isinstance(callee, Transformed):
-            self.call_transformed(callee, arguments, names)
+            self.call_transformed(view, frame, callee, arguments, names)
+            return
+        if isinstance(callee, Pullback):
+            self.call_pullback(view, callee, arguments)
             return
         if not isinstance(callee, Value) or isinstance(callee, Fresh):
             raise NoRow("a call of no object")
@@ -189,6 +200,19 @@ class Calls:
             raise NoRow(f"a call of {callee.object.__qualname__} after attributes were set")
         if is_functional(callee.object) or is_in_place(callee.object):
             self.call_functional(callee, arguments, names)
+        elif callee.object is CAST and len(arguments) == 2 and not names:
+            self.identical(callee)
+            self.has_code(CAST, CAST_CODE)
+            self.pending = arguments[1]
+        elif is_of_lists(callee.object):
+            self.call_of_lists(callee, arguments, names)
+        elif callee.object is GROUP:
+            self.call_group(callee, arguments, names)
+        elif callee.object is RECORD:
+            self.call_record_function(callee, arguments, names)
+        elif callee.object is itertools.chain:
+            self.identical(callee)
+            self.call_chain(arguments, names)
         elif any(callee.object is kind for kind in CONTEXTS):
             self.call_context(callee, arguments, names)
         elif callee.object is list.append:
@@ -262,10 +286,10 @@ class Calls:
             self.call_getenv(callee, arguments, names)
         elif type(callee.object) is types.FunctionType and callee.object in ITERATED:
             self.call_members(callee, arguments, names)
-        elif type(callee.object) is types.FunctionType and callee.object in TRANSFORMS:
-            self.call_transform(callee, arguments, names)
+        elif type(callee.object) is types.FunctionType and callee.object in ITERATED_MODULES:
+            self.call_modules(callee, arguments, names)
         elif type(callee.object) is types.FunctionType and name_of_transform(callee.object):
-            raise NoRow(f"a call of {name_of_transform(callee.object)}")
+            self.call_transform(view, frame, callee, arguments, names)
         elif callee.object is GRAD:
             self.call_grad(callee, arguments, names)
         elif callee.object is REQUIRES_GRAD:
@@ -297,7 +321,7 @@ class Calls:
         if len(arguments) > 32:
             raise NoRow("a call with many arguments")
         if getattr(callee.object, "__name__", "") in OF_TAPES:
-            self.not_in_transform(f"a call of {callee.object.__name__}")
+            self.not_on_tape(callee.object.__name__, f"a call of {callee.object.__name__}")
         self.identical(callee)
         if type(callee.object) is types.FunctionType:
             code = code_of(callee.object)
@@ -530,6 +554,10 @@ class Calls:
             self.pending = self.constant(len(value.items))
         elif type(value.object) in (list, tuple, dict, torch.Size):
             self.sized(value)
+            self.pending = self.constant(len(value.object))
+        elif type(value.object) is collections.OrderedDict:
+            self.typed(value)
+            self.check("CheckSize", self.register(value), len(value.object))
             self.pending = self.constant(len(value.object))
         elif type(value.object) is str:
             self.pin(value)
@@ -950,6 +978,17 @@ class Calls:
             columns.insert(0, [self.constant(i) for i in range(len(columns[0]))])
         sources = tuple(register for value in arguments for register in self.sources_of(value))
         self.pending = Pairs([Fresh(tuple, list(row)) for row in zip(*columns)], sources)
+
+    def call_chain(self, arguments, names):
+        """An itertools.chain, which a loop unrolls."""
+        if names or any(isinstance(value, (Generator, Zipped)) for value in arguments):
+            raise NoRow("a chain of generators")
+        for value in arguments:
+            if isinstance(value, Fresh):
+                self.register(value)  # from now on it does not grow
+            self.has_views = self.has_views or isinstance(value, View)
+        items = [item for value in arguments for item in self.iterated(value)]
+        self.pending = Pairs(items, tuple(register for value in arguments for register in self.sources_of(value)))
 
     def call_range(self, callee, arguments, names):
         """A range of constant numbers, which a loop unrolls."""

@@ -42,7 +42,9 @@ ITERATED = {
     torch.nn.Module.__dict__[name]: (name.endswith("buffers"), name.startswith("named_"))
     for name in ("parameters", "buffers", "named_parameters", "named_buffers")
 }
-_CODES = {function: function.__code__ for function in (*_CALLED, *_MEMBERS.values(), *ITERATED)}
+# Those that go over the modules themselves: whether they yield names, too.
+ITERATED_MODULES = {torch.nn.Module.modules: False, torch.nn.Module.named_modules: True}
+_CODES = {function: function.__code__ for function in (*_CALLED, *_MEMBERS.values(), *ITERATED, *ITERATED_MODULES)}
 #: How many instructions it takes CPython to replace a parameter and to put it back, and to find one.
 INSTRUCTIONS_OF_SWAP, INSTRUCTIONS_OF_MEMBER = 150, 30
 MAX_TENSORS = 2048
@@ -116,6 +118,10 @@ def layout_of(root):
     return tuple(found)
 
 
+def are_distinct(*objects):
+    return len(set(map(id, objects))) == len(objects)
+
+
 class Functional:
     """What a recorder does for calls that go over the parameters or buffers of a module."""
 
@@ -157,6 +163,51 @@ class Functional:
             items.append(Fresh(tuple, [self.constant(path), value]) if with_names else value)
         self.num_saved += INSTRUCTIONS_OF_MEMBER * len(items)
         self.pending = Pairs(items)
+
+    def call_modules(self, callee, arguments, names):
+        """`modules()` and `named_modules()`, which a loop unrolls."""
+        if len(arguments) != 1 or names or not issubclass(type(getattr(arguments[0], "object", None)), torch.nn.Module):
+            raise NoRow(f"a call of {callee.object.__name__} with options")
+        self.identical(callee)
+        self.has_code(callee.object, _CODES[callee.object])
+        self.has_code(_MEMBERS["named_modules"], _CODES[_MEMBERS["named_modules"]])
+        modules, todo = {}, [("", arguments[0])]
+        while todo:
+            path, module = todo.pop()
+            modules[path] = module
+            todo += reversed([(f"{path}.{name}" if path else name, child) for name, child in self.children_of(module)])
+        values = list(modules.values())
+        if not are_distinct(*[value.object for value in values]):
+            raise NoRow("the modules in a module that has one twice")
+        inputs = [self.register(value) for value in values]
+        register = self.emit("Call", self.register(self.constant(are_distinct)), inputs=inputs)
+        self.see(register, True)
+        self.check("CheckIs", register, object=True)
+        self.num_saved += INSTRUCTIONS_OF_MEMBER * len(values)
+        with_names = ITERATED_MODULES[callee.object]
+        items = (
+            [Fresh(tuple, [self.constant(path), value]) for path, value in modules.items()] if with_names else values
+        )
+        self.pending = Pairs(items)
+
+    def children_of(self, module):
+        """(name, Value) of the modules that a module holds; which there are is checked."""
+        members = module.object.__dict__.get("_modules")
+        is_found = self.class_attribute(module, "named_modules") is _MEMBERS["named_modules"]
+        if _names_of(type(module.object)) is None or not is_found or type(members) is not dict:
+            raise NoRow("the modules in a module of its own kind")
+        self.lacks(module, "named_modules")
+        held = self.dict_item(self.instance_dict(module), "_modules", members)
+        if held.object is not members or any(type(name) is not str for name in members) or len(members) > MAX_TENSORS:
+            raise NoRow("the modules in a module of its own kind")
+        self.whole(held.register)
+        self.check("CheckKeys", held.register, object=tuple(members))
+        self.listed.append(members)
+        found = [(name, self.dict_item(held.register, name, child)) for name, child in members.items()]
+        for _, child in found:
+            if child.object is not None and not issubclass(type(child.object), torch.nn.Module):
+                raise NoRow("the modules in a module of its own kind")
+        return [(name, child) for name, child in found if not self.is_none(child)]
 
     def call_functional_call(self, view, frame, callee, arguments, names):
         given = [

@@ -12,7 +12,7 @@ import torch
 from . import _C
 from ._recording_values import NamedTuple, NoRow, Pairs, Value, View
 from ._rows import argument_of, is_functional, is_in_place, was_added
-from ._segments import BINARY, COMPARE, COMPUTES, UNARY
+from ._segments import BINARY, COMPARE, COMPUTES, UNARY, is_traced
 
 GRAD, GRAD_CODE = torch.autograd.grad, torch.autograd.grad.__code__
 REQUIRES_GRAD = torch.Tensor.requires_grad_
@@ -108,16 +108,15 @@ class Gradients:
     def made_of_tensors(self):
         """The registers of what calls of the plan compute of tensors, and of parts of it."""
         made = set()
-        for kind, register, a, _, _, inputs in self.steps:
+        for kind, register, a, _, names, inputs in self.steps:
             if kind == "Call":
                 function = self.values[a].object
                 function = function.function if type(function) is _C._CallInModes else function
-                is_known = (
-                    any(function is each for each in _OPERATORS) or is_functional(function) or is_in_place(function)
-                )
+                is_known = any(function is each for each in _OPERATORS) or is_traced(function)
+                is_known = is_known or is_functional(function) or is_in_place(function)
                 if is_known and not was_added(function):
                     made.add(register)
-            elif kind in COMPUTES:
+            elif kind in COMPUTES and (kind, names) != ("GetAttr", "grad"):
                 if any(self.is_tensor(self.values.get(each)) for each in (a, *inputs)):
                     made.add(register)
             elif kind == "Item" and a in made:

@@ -7,6 +7,8 @@ from . import _C
 from ._recording_values import CASTS, CONTEXTS, GRAD_MODES, BoundMethod, Context, EndOfMode, NoRow, Value
 from ._rows import argument_of
 
+RECORD = torch.autograd.profiler.record_function
+RECORD_CODES = {function: function.__code__ for function in (RECORD.__init__, RECORD.__enter__, RECORD.__exit__)}
 AUTOCAST_ARGUMENTS = ("device_type", "dtype", "enabled", "cache_enabled")
 _drop_casts = _C._KeptCasts()
 _set_grad_enabled = torch._C._set_grad_enabled
@@ -110,6 +112,19 @@ class Modes:
             self.store_plainly(manager, name, value)
         return mode
 
+    def call_record_function(self, callee, arguments, names):
+        """A `with` that tells a profiler where it is: nothing while there is none."""
+        if len(arguments) != 1 or names or type(getattr(arguments[0], "object", None)) not in (str, type(None)):
+            raise NoRow("a call of record_function with other arguments")
+        self.identical(callee)
+        self.member_version(callee)
+        for function, code in RECORD_CODES.items():
+            self.has_code(function, code)
+        if torch.autograd._profiler_enabled():
+            raise NoRow("a call of record_function while a profiler runs")
+        self.check("CheckZero", object=torch.autograd._profiler_enabled)
+        self.pending = Context(None)
+
     def enter_mode(self, mode):
         self.not_in_transform("a mode")
         if self.options.backend is not None:
@@ -141,6 +156,9 @@ class Modes:
         ]
 
     def leave_mode(self, depth):
+        if depth is None:
+            self.pending = self.constant(None)
+            return
         left = self.modes[depth][0]
         del self.modes[depth:]
         if left == "autocast" and not self.is_in_autocast():
@@ -149,6 +167,9 @@ class Modes:
 
     def BEFORE_WITH(self, view, frame, argument):
         manager = frame.stack.pop()
+        if isinstance(manager, Context) and manager.mode is None:
+            frame.stack += [EndOfMode(None), Context(None)]
+            return
         if isinstance(manager, Context) or (type(manager) is Value and type(manager.object) in CONTEXTS):
             end = EndOfMode(len(self.modes))
             self.enter_mode(manager.mode if isinstance(manager, Context) else self.mode_of_object(manager))

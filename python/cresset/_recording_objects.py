@@ -58,6 +58,7 @@ from ._rows import (
 )
 from ._segments import has_names
 
+GRAD_OF_TENSORS = torch.Tensor.grad
 CLASS_OF_OBJECTS = object.__dict__["__class__"]
 NAMES_OF_CLASSES = [type.__dict__[name] for name in ("__name__", "__qualname__")]
 
@@ -245,17 +246,29 @@ class Objects:
         value = self.dict_item(self.module_dict(inner, module.__dict__), name, module.__dict__[name])
         self.push_callable(frame, value, as_method)
 
+    def gradient_of(self, owner):
+        """`p.grad` of a leaf, as a look at another one's warns."""
+        self.not_in_transform("a tensor's grad")
+        if not owner.object.is_leaf or self.options.backend is not None:
+            raise NoRow("the grad of a tensor that is no leaf")
+        is_leaf = self.emit("GetAttr", self.register(owner), object="is_leaf")
+        self.see(is_leaf, True)
+        self.check("CheckIs", is_leaf, object=True)
+        self.pending = self.emit("GetAttr", self.register(owner), object="grad")
+
     def tensor_attribute(self, frame, owner, name, as_method):
         found = self.class_attribute(owner, name)
         self.lacks(owner, name)
         if name in OF_TAPES:
-            self.not_in_transform(f"a tensor's {name}")
+            self.not_on_tape(name, f"a tensor's {name}")
         if is_functional(found) or is_in_place(found) or found is REQUIRES_GRAD:
             method = Value(self.emit("ClassItem", self.register(owner), object=name), found, fixed=True)
             if as_method:
                 self.push_method(frame, method, owner)
             else:
                 frame.stack.append(BoundMethod(method, owner))
+        elif name == "grad" and found is GRAD_OF_TENSORS and not as_method:
+            self.gradient_of(owner)
         elif as_method and name in WRITTEN_IN_PYTHON and type(found) is types.FunctionType:
             self.push_method(frame, self.constant(found), owner)  # the class is checked
         elif not as_method and is_functional_attribute(name, found):
@@ -365,8 +378,8 @@ class Objects:
                 raise NoRow("an object with names of its own kind")
             frame.stack.append(Value(self.instance_dict(owner), names))
             return
-        if found is CLASS_OF_OBJECTS and not as_method:
-            frame.stack.append(self.class_of(owner))
+        if found is CLASS_OF_OBJECTS:
+            self.push_callable(frame, self.class_of(owner), as_method)
             return
         if type(object) is types.FunctionType and name == "__code__" and not as_method:
             self.check("CheckCode", self.register(owner), object=object.__code__)

@@ -6,30 +6,67 @@ see of the difference (classes of its arguments are the same, but not identity, 
 for: then the transform runs as Python.
 """
 
+import functools
+import types
+
 import torch
 
 from . import _C
 from ._recording_gradients import GRAD, begin_tape
-from ._recording_values import PLAIN, Fresh, Keywords, NamedTuple, NewFunction, NoRow, Transient, Value
-from ._rows import argument_of
+from ._recording_values import PLAIN, Fresh, Keywords, NamedTuple, NewFunction, NoRow, RealCell, Transient, Value
+from ._rows import argument_of, name_of_transform
 
 NAME = "a call of torch.func.grad"
-# Whether what they return returns the function's value, too; and their code.
-TRANSFORMS = {
-    torch.func.grad: (False, torch.func.grad.__code__),
-    torch.func.grad_and_value: (True, torch.func.grad_and_value.__code__),
+# Whether what they return returns the function's value, too.
+TRANSFORMS = {torch.func.grad: False, torch.func.grad_and_value: True}
+# Transforms that return a function, and their options; those that call the function.
+RETURN_FUNCTIONS = {
+    torch.func.grad: ("argnums", "has_aux"),
+    torch.func.grad_and_value: ("argnums", "has_aux"),
+    torch.func.hessian: ("argnums",),
+    torch.func.jacfwd: ("argnums", "has_aux", "randomness"),
+    torch.func.jacrev: ("argnums", "has_aux", "chunk_size", "_preallocate_and_copy"),
+    torch.func.vmap: ("in_dims", "out_dims", "randomness", "chunk_size"),
 }
+CALL_FUNCTIONS = (torch.func.jvp, torch.func.vjp)
+# Of the functions that transforms return: variables that are no options.
+NO_OPTIONS = ("eager_transforms", "func")
 #: What tensors are asked for that is another thing within a transform.
 OF_TAPES = ("data", "detach", "is_leaf", "item", "requires_grad", "requires_grad_")
 
 
+#: Names of what a function along a tape may not ask for, and a traced one may.
+TRACED_NAMES = {*OF_TAPES, *(transform.__name__ for transform in (*RETURN_FUNCTIONS, *CALL_FUNCTIONS))} - {
+    "data",
+    "item",
+}
+
+
+@functools.lru_cache(1024)
+def names_in(code):
+    """The names that a function's code reads, and those of functions in it."""
+    inner = (names_in(each) for each in code.co_consts if isinstance(each, types.CodeType))
+    return frozenset(code.co_names).union(*inner)
+
+
 class Transformed(Transient):
-    """What `torch.func.grad(function, argnums)` returns, or grad_and_value."""
+    """What a transform returns, of this name: `torch.func.grad(function, argnums)`, for one. `place` is that of the argument
+    to which there is a gradient, None if the transform is to be traced; `with_value`: of grad_and_value."""
 
-    __slots__ = ("function", "place", "with_value")
+    __slots__ = ("function", "name", "place", "with_value")
 
-    def __init__(self, function, place, with_value):
-        self.function, self.place, self.with_value = function, place, with_value
+    def __init__(self, name, function, place=None, with_value=False):
+        self.name, self.function, self.place, self.with_value = name, function, place, with_value
+
+
+class Pullback(Transient):
+    """The function that a `torch.func.vjp` returns: `call`, which does it, is the program's call, `given` the registers of
+    tensors from outside that it takes, `num_writes` how many writes there were before."""
+
+    __slots__ = ("call", "given", "num_writes")
+
+    def __init__(self, call, given, num_writes):
+        self.call, self.given, self.num_writes = call, given, num_writes
 
 
 class Running:
@@ -42,6 +79,7 @@ class Running:
         self.depth = len(recorder.modes)
         self.wrapped, self.leaves, self.names = set(), [], None
         self.has_begun, self.with_value = False, with_value
+        self.site = recorder.here
 
 
 def which_require_grad(*tensors):
@@ -58,42 +96,87 @@ def unwrapped(object):
 class Transforms:
     """What a recorder does for torch.func.grad and what it returns."""
 
-    def call_transform(self, callee, arguments, names):
-        given = [argument_of(arguments, names, *each) for each in (("func", 0), ("argnums", 1), ("has_aux", 2))]
-        function, place, has_aux = given
-        is_function = (
-            isinstance(function, NewFunction) or type(getattr(function, "object", None)).__name__ == "function"
-        )
-        if self.options.backend is not None or self.transform is not None or _C._is_transformed():
-            raise NoRow(f"{NAME} in a graph of a backend, or in a transform")
-        if sum(each is not None for each in given) != len(arguments) or not is_function:
-            raise NoRow(f"{NAME} with other arguments")
-        if has_aux is not None and self.flag_of(has_aux):
-            raise NoRow(f"{NAME} with has_aux")
-        if place is not None:
-            if type(getattr(place, "object", None)) is not int:
-                raise NoRow(f"{NAME} with several argnums")
-            self.pin(place)
+    def call_transform(self, view, frame, callee, arguments, names):
+        """A transform, or a function that one has made."""
+        transform, title = callee.object, name_of_transform(callee.object)
+        if self.options.backend is not None or (_C._is_transformed() and not self.traced):
+            raise NoRow(f"a call of {title} in a graph of a backend, or in a transform")
         self.identical(callee)
-        with_value, code = TRANSFORMS[callee.object]
-        self.has_code(callee.object, code)
-        self.check_untransformed()
-        self.pending = Transformed(function, 0 if place is None else place.object, with_value)
+        self.has_code(transform, transform.__code__)
+        if not self.traced:
+            self.check_untransformed()
+        if transform in CALL_FUNCTIONS:
+            self.call_with_function(view, frame, callee, arguments, names)
+        elif transform in RETURN_FUNCTIONS:
+            function = argument_of(arguments, names, "func", 0)
+            options = self.options_of_transform(transform, arguments, names)
+            place = options.get("argnums", 0) if transform in TRANSFORMS and not options.get("has_aux") else None
+            self.pending = Transformed(title, function, place, TRANSFORMS.get(transform, False))
+        elif transform.__code__.co_freevars and "func" in transform.__code__.co_freevars:
+            self.call_transformed(view, frame, self.opened(callee, title), arguments, names)
+        else:
+            raise NoRow(f"a call of {title}")
 
-    def call_transformed(self, transformed, arguments, names):
+    def options_of_transform(self, transform, arguments, names):
+        """The options of a transform by name, checked."""
+        known = RETURN_FUNCTIONS[transform]
+        places = {name: place + 1 for place, name in enumerate(known) if name != "chunk_size"}
+        given = {name: argument_of(arguments, names, name, places.get(name, 99)) for name in known}
+        given = {name: self.known_option(value) for name, value in given.items() if value is not None}
+        if len(given) + 1 != len(arguments) or "func" in names or given.get("chunk_size") is not None:
+            raise NoRow(f"a call of torch.func.{transform.__name__} with other arguments")
+        return given
+
+    def known_option(self, value):
+        """An option, checked: a number, a text, None, or a container of such."""
+        if isinstance(value, Fresh) or type(getattr(value, "object", None)) in (tuple, list):
+            kind = value.kind if isinstance(value, Fresh) else type(value.object)
+            if not isinstance(value, Fresh) and value.fixed:
+                return value.object
+            return kind(map(self.known_option, self.parts_of(value)))
+        if isinstance(value, Keywords) or type(getattr(value, "object", None)) is dict:
+            return {key: self.known_option(item) for key, item in self.keywords_of(value).items()}
+        if type(value) is not Value or type(value.object) not in PLAIN:
+            raise NoRow("an option of a transform")
+        self.pin(value)
+        return value.object
+
+    def opened(self, made, title):
+        """What a function is that a transform has made before the plan begins."""
+        names = made.object.__code__.co_freevars
+        cells = {name: RealCell(made, place).read(self) for place, name in enumerate(names)}
+        options = {name: self.known_option(cell) for name, cell in cells.items() if name not in NO_OPTIONS}
+        if options.get("chunk_size") is not None:
+            raise NoRow(f"a call of {title} with a chunk_size")
+        return Transformed(title, cells["func"])
+
+    def is_on_tape(self, transformed):
+        """Whether a tape of the plan's own does what the transform does, for tensors of any sizes."""
+        function = transformed.function
+        is_function = isinstance(function, NewFunction) or (
+            type(getattr(function, "object", None)) is types.FunctionType and not name_of_transform(function.object)
+        )
+        if type(transformed.place) is not int or not is_function or self.traced:
+            return False
+        is_traced = self.here[1] in self.options.traced.get(self.here[0], ())
+        return not is_traced and TRACED_NAMES.isdisjoint(names_in(self.code_of(function)))
+
+    def call_transformed(self, view, frame, transformed, arguments, names):
+        if not self.is_on_tape(transformed):
+            self.call_traced(view, frame, transformed.name, transformed.function, arguments, names)
+            return
         count = len(arguments) - len(names)
         if self.transform is not None or not 0 <= transformed.place < count:
             raise NoRow(f"{NAME} with other arguments, or in another one")
         if any(mode[0] != "grad" for mode in self.modes):
             raise NoRow(f"{NAME} in a mode")
         self.flag_of(self.state_of(torch.is_grad_enabled))
-        running = Running(self, transformed.with_value)
+        self.transform = running = Running(self, transformed.with_value)
         given = [self.wrapped(value, running, i == transformed.place) for i, value in enumerate(arguments)]
         self.modes.append(("grad", True))
         self.call_function(transformed.function, given, names)
         if self.entering is None or self.entering.finish is not None:
             raise NoRow(f"{NAME} of a generator")
-        self.transform = running
         self.entering.swaps = True
         self.entering.finish = self.end_transform
 
@@ -129,22 +212,22 @@ class Transforms:
             raise NoRow(f"{NAME} with an argument of another class")
         return value
 
-    def begin_transform(self, view, variables):
+    def begin_transform(self, running, view, variables):
         """When the frame of the transform's function begins."""
-        self.transform.has_begun = True
+        running.has_begun = True
         for index, value in variables.items():
             if isinstance(value, (Value, Keywords)):
-                self.see_wrapped(value, view.slot(index))
+                self.see_wrapped(running, value, view.slot(index))
 
-    def see_wrapped(self, value, object):
+    def see_wrapped(self, running, value, object):
         """The objects that torch.func has made for arguments."""
         if isinstance(value, Fresh):
             for item, part in zip(value.items, object, strict=True):
-                self.see_wrapped(item, part)
+                self.see_wrapped(running, item, part)
         elif isinstance(value, Keywords):
             for key, item in value.items.items():
-                self.see_wrapped(item, object[key])
-        elif value in self.transform.wrapped:
+                self.see_wrapped(running, item, object[key])
+        elif value in running.wrapped:
             value.object = object
 
     def end_transform(self, result):
@@ -213,5 +296,22 @@ class Transforms:
         self.check("CheckConst", register, object=flags)
 
     def not_in_transform(self, what):
-        if self.transform is not None:
-            raise NoRow(f"{NAME} of a function with {what}")
+        if self.transform is not None or self.traced:
+            raise NoRow(f"{NAME if self.transform is not None else 'a transform'} of a function with {what}")
+
+    def not_on_tape(self, name, what):
+        """Refuses what tensors are asked for that is another thing on a tape of the plan's, or may be of the contents."""
+        if name in OF_TAPES and (self.transform is not None or name == "item"):
+            self.not_in_transform(what)
+
+    def may_trace_instead(self):
+        """Whether the recording ends in a transform along a tape, which the next recording traces instead. This one makes no
+        plan."""
+        if self.transform is None or self.traced or self.options.fullgraph:
+            return False
+        positions = self.options.traced.setdefault(self.transform.site[0], {})
+        if self.transform.site[1] in positions:
+            return False
+        positions[self.transform.site[1]] = set()
+        self.checkpoint = None
+        return True

@@ -5,6 +5,7 @@ import contextvars
 import gc
 import inspect
 import types
+import typing
 import weakref
 
 import torch
@@ -79,6 +80,7 @@ CONTAINERS = {
 JOIN = "".join
 LIMITS = (torch.finfo, torch.iinfo)
 SIGNATURE, SIGNATURE_CODE = inspect.signature, inspect.signature.__code__
+CAST, CAST_CODE = typing.cast, typing.cast.__code__
 IMPORT = __import__
 NAMES_OF_MODULE = types.ModuleType.__dict__["__dict__"]
 TEXT = (format, str, repr, ascii)  # in the order of FORMAT_VALUE's argument
@@ -427,6 +429,12 @@ class ViewIterator(Iterator):
     @property
     def items(self):
         return self.view.make()
+
+
+class TypeForm(Transient):
+    """What an index makes of a type: `list[int]`, which `typing.cast` may get."""
+
+    __slots__ = ()
 
 
 class Pairs(Iterator):

@@ -13,7 +13,7 @@ import torch
 from . import _C
 from ._recording_values import NoRow
 from ._rows import is_functional, is_in_place, memory_of_calls, was_added
-from ._segments import BINARY, COMPARE, COMPUTES, STRUCTURES, UNARY, is_tensor
+from ._segments import BINARY, COMPARE, COMPUTES, STRUCTURES, UNARY, is_tensor, is_traced
 
 MAX_SAVED = 1 << 14  # elements: what is larger takes longer to save than the Python around the write takes
 MAX_INPUTS = 64
@@ -171,7 +171,7 @@ class Writes:
         callee, modes = self.values[a].object, ()
         if type(callee) is _C._CallInModes:
             callee, modes = callee.function, callee.modes
-        is_known = is_functional(callee) or is_in_place(callee) or is_of_operators(callee)
+        is_known = is_functional(callee) or is_in_place(callee) or is_of_operators(callee) or is_traced(callee)
         if not is_known or was_added(callee) or "requires_grad" in (names or ()):
             return None
         if is_off(modes) or callee is torch.Tensor.detach or callee is torch.detach:

@@ -21,7 +21,7 @@ from . import _C
 # Of functions that C++ defines under the name of an operator, the operator table says it. These are the others: functions
 # of Python's, those that choose among operators, and questions for the kind of a tensor or the state.
 FUNCTIONS = """atleast_1d atleast_2d cumulative_trapezoid dsplit gradient hsplit trapezoid trapz vsplit is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled
- is_tensor tensor _unique2""".split()
+ is_tensor tensor _transformer_encoder_layer_fwd _unique2""".split()
 METHODS = """bfloat16 bool byte cdouble cfloat char cpu dim double dsplit float half hsplit int is_complex is_floating_point item long ndimension numel short split unflatten
  vsplit""".split()
 # Methods of tensors in Python, which call functions of the table: plans have what they do.
@@ -83,7 +83,12 @@ EMPTY = [torch.empty, torch.empty_like, torch.Tensor.new_empty]
 # What calls are made in, which is read anew; a plan gains nothing from such a call.
 OF_STATE = tuple(
     getattr(torch._C, name)
-    for name in ("_is_tracing", "_cuda_isCurrentStreamCapturing", "_xpu_isCurrentStreamCapturing")
+    for name in (
+        "_accelerator_getAccelerator",
+        "_is_tracing",
+        "_cuda_isCurrentStreamCapturing",
+        "_xpu_isCurrentStreamCapturing",
+    )
     if hasattr(torch._C, name)
 )
 

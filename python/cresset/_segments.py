@@ -47,6 +47,32 @@ OF_SIZES = (torch.Tensor.size, torch.Tensor.dim, torch.Tensor.ndimension, torch.
             torch.is_tensor, len)  # fmt: skip
 
 
+def kinds_of(*tensors):
+    """What a traced function depends on of its tensors."""
+    return tuple(
+        (tuple(t.shape), t.stride() if t.layout is torch.strided else (), t.dtype, t.device, t.layout, t.requires_grad)
+        for t in tensors
+    )
+
+
+def devices_and_dtypes(*tensors):
+    """What lists of tensors are grouped by."""
+    return tuple((tensor.device, tensor.dtype) for tensor in tensors)
+
+
+#: What reads nothing that a write to a tensor's memory changes.
+OF_KINDS = (*OF_SIZES, devices_and_dtypes, dict.get, getattr, kinds_of)
+
+
+traced_functions = (
+    weakref.WeakValueDictionary()
+)  # what traces of transforms have made, by the names that texts have for them
+
+
+def is_traced(function):
+    return type(function) is _C.ScriptFunction and traced_functions.get(function.name) is function
+
+
 class NotAGraph(Exception):
     """The text says why. `register`: what the step computes that can't be in the graph, if it is one."""
 
@@ -227,7 +253,8 @@ class Segment:
         if value is None:
             raise NotAGraph("a result that was not seen", target)
         keeps_place = kind == "Call" and self.keeps_place(step)
-        if target in self.recorder.aside and not depends:
+        is_gradient = kind == "GetAttr" and step[4] == "grad"  # which no call of a plan changes
+        if (target in self.recorder.aside or is_gradient) and not depends:
             self.outside.append(step)
             return
         if not depends and not keeps_place and not is_of_tensors(value.object):
@@ -245,8 +272,10 @@ class Segment:
         function = self.recorder.values[step[2]].object
         if ends_casts(function) or step[1] in self.recorder.written:
             return True
+        if type(function) is _C._CallInModes:
+            function = function.function
         of_tensors = any(is_tensor(getattr(self.recorder.values.get(each), "object", None)) for each in step[5])
-        return self.recorder.last_save is not None and of_tensors and not any(function is one for one in OF_SIZES)
+        return self.recorder.last_save is not None and of_tensors and not any(function is one for one in OF_KINDS)
 
     def class_follows(self, register):
         """Whether the class of what the graph computes follows from the classes of what it is given."""

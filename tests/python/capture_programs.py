@@ -233,6 +233,37 @@ def derived_of(a, b, k, kind):
         return (v.sin() * h + v).sum()
     return torch.func.grad(of)(a, k) * 2 + torch.func.grad(lambda v: (v * a).tanh().sum())(a)
 
+def transformed(a, b, k, kind):
+    a, h = a * 1, (b * 2).tanh() if isinstance(b, torch.Tensor) else b
+    def of(v, u=1):
+        v = helper(v, k) * u if kind % 2 else v.detach() * v
+        return v.sin() * h + v.sum() * v.shape[-1]
+    if kind < 2:
+        y = torch.vmap(of)(torch.stack([a, a * 2]))
+    elif kind < 4:
+        value, slope = torch.func.jvp(of, (a,), (a.detach() + 1,))
+        y = value + slope
+    elif kind < 6:
+        value, back = torch.func.vjp(of, a)
+        y = value * back(value * k)[0].sum()
+    elif kind < 8:
+        y = torch.func.jacrev(of)(a).sum() + torch.func.jacfwd(of)(a).mean()
+    elif kind < 10:
+        slope, more = torch.func.grad(lambda v: (of(v).sum(), v * 2), has_aux=True)(a)
+        y = slope + more
+    else:
+        slopes = torch.func.vmap(torch.func.grad(lambda v, u: (of(v) * u).sum(), argnums=(0, 1)))
+        y = sum(each.sum() for each in slopes(torch.stack([a, a * 2]), torch.stack([a, a])))
+    return y.mean().tanh() + a
+
+def listed(a, b, k):
+    xs = [a * 1, a.sin()]
+    ys = torch._foreach_mul(xs, k)
+    torch._foreach_add_(ys, b if isinstance(b, (int, float)) else [b, b * 2])
+    torch._foreach_addcmul_(ys, ys, xs, 0.5)
+    first, second = torch._foreach_tanh(ys)
+    return first - second
+
 def called(layer, a, given):
     return torch.func.functional_call(layer, given, a, {"shift": 2}) * 2 + layer.linear.bias
 
@@ -276,6 +307,7 @@ class Generator:
                 lambda: f"len({r.choice(['thing.items', *self.tensors])})",
                 lambda: 'data["n"]',
                 lambda: "(n + cell)",
+                lambda: "sum(len(m._forward_hooks) + len(name) for name, m in layer.named_modules())",
                 lambda: f"{r.choice(self.tensors)}.sum().item()",
                 lambda: f"{r.choice(['min', 'max'])}({r.choice(self.numbers)}, {r.choice(['1', '2.5', 'len(data)'])})",
                 lambda: f"{r.choice(['abs', 'int', 'float', 'math.floor'])}({r.choice(self.numbers)})",
@@ -349,6 +381,9 @@ class Generator:
                     f"pulled({r.choice(self.tensors)}, {r.choice(['1', 'n', inner()])}, {r.choice(['True', 'False'])})"
                 ),
                 lambda: f"derived_of({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()}, {r.choice('0123')})",
+                lambda: f"transformed({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()}, {r.randrange(12)})",
+                lambda: f"listed({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()})",
+                lambda: f"({inner()} * (1 if layer.linear.bias.grad is None else 2))",
                 lambda: f"called(layer, {inner()}, {self.replacements()})",
                 lambda: f"{inner()} + sum(p.sum() for p in layer.{r.choice(['parameters', 'buffers'])}())",
                 lambda: f"torch.{r.choice(['zeros(3)', 'ones(1, 3)', 'arange(3)', 'full((3,), 1.5)'])} + {inner()}",

@@ -289,3 +289,59 @@ def test_a_module_that_finds_its_parameters_itself():
     for _ in range(4):
         bias, x = torch.randn(2), torch.randn(3, 4)
         assert torch.equal(compiled(bias, x), f(bias, x))
+
+
+def hooked(m, x):
+    return x * 2 + sum(len(each._forward_hooks) + len(name) for name, each in m.named_modules())
+
+
+def test_modules_in_a_module():
+    """`modules()` and `named_modules()` are part of a plan, with checks of which there are."""
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Dropout()))
+    compiled = cresset.compile(hooked)
+    for i in range(18):
+        if i == 5:
+            net[1][0].register_forward_hook(lambda *_: None)
+        if i == 8:
+            net[1].append(torch.nn.Tanh())
+        if i == 11:
+            net[1][0] = torch.nn.GELU()
+        if i == 14:
+            net.more = net[0]  # one module under two names
+        x = torch.randn(3, 4)
+        assert torch.equal(compiled(net, x), hooked(net, x)), i
+    assert cresset.explain(compiled).plans[0].applied >= 3
+
+
+def test_modules_that_list_their_own():
+    class Own(torch.nn.Linear):
+        def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+            yield "own", self
+
+    def f(m, x):
+        return [name for name, _ in m.named_modules()], x * 2
+
+    compiled = cresset.compile(f)
+    for i in range(8):
+        m = torch.nn.Sequential(Own(2, 2) if i > 4 else torch.nn.Linear(2, 2))
+        ours, expected = compiled(m, torch.ones(2)), f(m, torch.ones(2))
+        assert ours[0] == expected[0] and torch.equal(ours[1], expected[1])
+
+
+@pytest.mark.parametrize("layers", [0, 2])
+def test_transformer_encoders_in_evaluation(layers):
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
+    net = torch.nn.TransformerEncoder(layer, layers).eval() if layers else layer
+    inner = net.layers[1] if layers else net
+    compiled, seen = cresset.compile(net), []
+    with torch.no_grad():
+        for i in range(16):
+            x = torch.randn(2, 3 + i % 2, 16)
+            if i == 8:
+                assert [plan.applied for plan in cresset.explain(compiled).plans] == [7]
+            if i == 10:
+                handle = inner.norm1.register_forward_hook(lambda *_: seen.append(1))
+            if i == 13:
+                handle.remove()
+            assert torch.equal(compiled(x), net(x)), i
+    assert len(seen) == 6
