@@ -24,6 +24,18 @@ OTHER_COMPILED = (
 )
 
 
+def original_of_other(function):
+    """The Python function that torch.jit.script has compiled; None for one that torch.jit.trace has made, which means less than
+    the Python function that it names as its original too.
+    """
+    original = getattr(function, "_torchdynamo_inline", None)
+    if not isinstance(original, types.FunctionType):
+        return None
+    compiled = torch.jit._state._try_get_jit_cached_function(original)
+    is_compiled = compiled is not None and compiled.qualified_name == function.qualified_name
+    return original if is_compiled or hasattr(function, "__name__") else None
+
+
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """Compiles a Python function, class or module.
 
