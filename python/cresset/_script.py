@@ -31,9 +31,15 @@ def original_of_other(function):
     original = getattr(function, "_torchdynamo_inline", None)
     if not isinstance(original, types.FunctionType):
         return None
-    compiled = torch.jit._state._try_get_jit_cached_function(original)
-    is_compiled = compiled is not None and compiled.qualified_name == function.qualified_name
-    return original if is_compiled or hasattr(function, "__name__") else None
+    graph = function.graph
+    values = [
+        *graph.inputs(),
+        *(out for node in graph.nodes() for out in node.outputs() if node.kind() != "prim::Constant"),
+    ]
+    tensors = [value.type() for value in values if value.type().kind() == "TensorType"]
+    return (
+        None if any(each.sizes() is not None for each in tensors) else original
+    )  # traces have the sizes of their example
 
 
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
