@@ -7,6 +7,7 @@ The converted module holds the very tensors of the original.
 """
 
 import ast
+import dis
 import enum
 import functools
 import inspect
@@ -19,11 +20,11 @@ import weakref
 
 import torch
 
-from . import _C, _serialization
+from . import _C, _frames, _serialization
 from ._containers import ScriptDict, ScriptList
 from ._errors import UserError
 from ._objects import RecursiveScriptModule, ScriptModule, _is_attribute, attach, take_hooks
-from ._script import OTHER_COMPILED, refuse_compiled_module
+from ._script import OTHER_COMPILED, original_of_other, refuse_compiled_module
 
 # torch.nn.Module's own state: bookkeeping of Python's, which no script sees. `training` is an ordinary attribute.
 _NOT_ATTRIBUTES = frozenset(torch.nn.Module().__dict__) - {"training"} | {
@@ -86,9 +87,13 @@ class _Description:
         self.modules = {}  # name: the _C.Type of a module class or interface
         self.constants = {}
         self.functions = {}
-        self.failed = {}  # name: why no script can use it
+        self.failed = {  # name: why no script can use it
+            name: "(It is a classmethod, and scripts have no classes of modules. Make it a method, whose self has the class's "
+            "constants, or a staticmethod)"
+            for name in facts.class_methods
+        }
         self.overrides = {}  # methods that this one object has in place of its class's
-        self.overloads = facts.overloads
+        self.overloads = {}  # see _overloads_of
         self.ignored = frozenset(getattr(module, "__jit_ignored_attributes__", ()))
         self.items = ()
         self.overridden = ()  # what it defines otherwise than nn.Module or its container: see _overridden
@@ -107,6 +112,7 @@ class _Description:
             frozenset((name, _identity(function)) for name, function in self.functions.items()),
             frozenset((name, id(function)) for name, function in self.overrides.items()),
             frozenset(self.failed),
+            tuple((name, *(each for each, _ in signatures)) for name, signatures in self.overloads.items()),
             self.ignored,
             self.items,
             self.overridden,
@@ -165,11 +171,38 @@ def convert(module, compile_methods=True, share_types=True, scope=None):
         return module
     if compile_methods is True or callable(compile_methods):
         _compile_classes(module)
-    result = _C._in_session(lambda: _Conversion(compile_methods, share_types).convert(module), scope)
-    forward = module.__dict__.get("forward")
-    if compile_methods is True and isinstance(forward, types.FunctionType):
-        result.__dict__["forward"] = _C._script_function(forward, scope)
+    conversion = _Conversion(compile_methods, share_types)
+    result = _C._in_session(lambda: conversion.convert(module), scope)
+    if compile_methods is True:
+        for name, value in conversion.functions_of(module).items():
+            result.__dict__[name] = _scripted_function(module, name, value, scope)
     return result
+
+
+def _scripted_function(module, name, value, scope):
+    """What Python finds in a script module where the original has a function of its own in place of a method."""
+    if isinstance(value, _C.ScriptFunction):
+        return value
+    function = value
+    if isinstance(value, functools._lru_cache_wrapper):
+        function = value.__wrapped__
+    elif isinstance(value, _frames.Caller):
+        function = value.target
+    elif isinstance(value, torch._C.ScriptFunction):
+        function = original_of_other(value)
+    if isinstance(function, types.FunctionType):
+        return _C._script_function(function, scope)
+    if name != "forward":
+        return value  # as Python calls it
+    what = "a method of another object" if _is_foreign(value) else f"an object of class '{torch.typename(type(value))}'"
+    raise UserError(
+        f"'{name}' of this '{torch.typename(type(module))}' is {what} that was set in place of the class's method, and can't be "
+        f"compiled. Set a Python function, or define {name} in the class: it may call a method of a submodule"
+    )
+
+
+def _is_foreign(value):
+    return isinstance(value, types.MethodType) or type(value).__name__ == _FOREIGN
 
 
 _compiled_classes = weakref.WeakSet()  # by _compile_classes
@@ -316,6 +349,17 @@ class _Conversion:
         self._converted[id(module)] = result
         return result
 
+    def functions_of(self, module):
+        """What stands in place of methods of the outermost module that Python calls: of forward, and exported ones."""
+        if id(module) not in self._types:
+            return {}  # it was a script module, or its __prepare_scriptable__ gave another
+        description = self._types[id(module)].description
+        names = [name for name in ("forward", *description.facts.exported) if name in description.functions]
+        found = {name: description.functions[name] for name in names}
+        if "forward" in description.attributes:
+            found["forward"] = module.__dict__.get("forward")
+        return found
+
     def make(self, module, methods=None):
         """The C++ object of a module, and its _ModuleType. `methods`, if given, are those to compile."""
         module_type = self.type_of(module)
@@ -332,7 +376,13 @@ class _Conversion:
             handle.setattr(name, self.convert(module._modules[name], child_type if is_interface else None))
         if self._compile_methods == "exported":
             if not module_type.methods_declared:
-                exported = [(name, _function_of(module, description, name)) for name in description.facts.exported]
+                exported = [
+                    (name, _function_of(module, description, name))
+                    for name in description.facts.exported
+                    if name not in description.functions
+                ]
+                if exported:
+                    exported += _named_overloads(description)
                 self._mark_declared(module_type)
                 _C._declare_methods(module_type.info, exported, [], [], [])
         elif callable(self._compile_methods):
@@ -351,8 +401,10 @@ class _Conversion:
         if not module_type.methods_declared:
             self._mark_declared(module_type)
             facts = description.facts
-            for name, signatures in facts.overloads.items():
-                _C._declare_overloads(module_type.info, getattr(description.cls, name), signatures)
+            for name, signatures in description.overloads.items():
+                if name in facts.overloads:
+                    _C._declare_overloads(module_type.info, getattr(description.cls, name), signatures)
+            chosen += _named_overloads(description)
             _check_hook_names(description)
             _C._declare_methods(
                 module_type.info, chosen, facts.properties, list(description.pre_hooks), list(description.hooks)
@@ -428,10 +480,24 @@ class _Conversion:
         for name, value in module.__dict__.items():
             hidden = name in _NOT_ATTRIBUTES or name.startswith("__") or name in result.ignored
             if not hidden and name not in taken and name not in result.constants:
-                _add_attribute(result, module, annotations, name, value)
+                self._add_attribute(result, module, name, value)
+        result.overloads = _overloads_of(module, result)
         result.items = _items(module, result)
         result.overridden = _overridden(module, result)
         return result
+
+    def _add_attribute(self, result, module, name, value):
+        if not isinstance(value, types.MethodType) or value.__self__ is module:
+            _add_attribute(result, module, name, value)
+        elif isinstance(value.__self__, type):
+            result.functions[name] = value
+        elif not _uses_self(value.__func__):
+            result.overrides[name] = value.__func__
+        elif id(value.__self__) in _modules_of(self._open[0], {}) or not isinstance(value.__func__, types.FunctionType):
+            # Of what is converted too, and lives on in its script module: scripts call it there, or not at all.
+            result.functions[name] = value
+        else:
+            result.functions[name] = _called_in_python(value)
 
     def _exports(self):
         """Whether the module that is being described, or one around it, has methods that are compiled in a trace."""
@@ -523,11 +589,43 @@ _FUNCTIONS = (
     _C.ScriptFunction,
     torch._ops.OpOverloadPacket,
     torch._ops.OpOverload,
+    functools._lru_cache_wrapper,
+    _frames.Caller,
+    torch._C.ScriptFunction,
 )
 
 
-def _add_attribute(result, module, annotations, name, value):
+def _uses_self(function):
+    """Whether a method may use its object: one that does not means the same for any object."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_argcount == 0 or "__class__" in code.co_freevars or hasattr(function, "__wrapped__"):
+        return True
+    own = code.co_varnames[0]
+    return own in code.co_cellvars or any(each.argval == own for each in dis.get_instructions(code))
+
+
+def _called_in_python(method):
+    """A method of an object that no script has, as an object that scripts call as they call an ``@ignore`` function."""
+
+    @functools.wraps(method.__func__)
+    def call(self, *args):
+        return method(*args)
+
+    return type(_FOREIGN, (), {"__call__": call})()
+
+
+_FOREIGN = "method of another object"
+
+
+def _hides_method(module, name):
+    """Whether the class has a method of that name, which Python does not find where the object has an attribute."""
+    member = inspect.getattr_static(type(module), name, None)
+    return inspect.isroutine(member) or isinstance(member, (staticmethod, classmethod))
+
+
+def _add_attribute(result, module, name, value):
     """A value in the module's ``__dict__``."""
+    annotations = result.facts.annotations
     if isinstance(value, _FUNCTIONS) and not isinstance(value, _C.ScriptMethod):
         result.functions[name] = value  # compiled if it is called
         return
@@ -540,6 +638,9 @@ def _add_attribute(result, module, annotations, name, value):
             raise UserError("Cannot infer the type of a module in a container of Python's")
         result.attributes[name] = (annotations.type_of(name, value, attribute_types), "")
     except RuntimeError as error:
+        if _hides_method(module, name):
+            result.functions[name] = value  # a script that uses it calls it, or says why not
+            return
         reason = str(error).rpartition("\n:")[2].rstrip(".")
         advice = (
             ""
@@ -561,11 +662,23 @@ def _check_hook_names(description):
     known = {}
     for kind, hooks in (("Hook", description.hooks), ("Pre-hook", description.pre_hooks)):
         for hook in hooks:
+            if not hasattr(hook, "__name__"):
+                raise UserError(
+                    f"{kind} of '{torch.typename(description.cls)}' is an object of class '{torch.typename(type(hook))}', and scripts "
+                    f"have functions as hooks only. {_advice_for_hook(hook)}"
+                )
             if known.setdefault(hook.__name__, hook) is not hook:
                 raise RuntimeError(
                     f"{kind} '{hook.__name__}' on {description.cls.__name__} has at least two different python "
                     "definitions. Please use unique names for all hooks."
                 )
+
+
+def _advice_for_hook(hook):
+    if type(hook).__module__ in ("torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm"):
+        name = type(hook).__module__.rpartition(".")[2]
+        return f"Use torch.nn.utils.parametrizations.{name}, or call torch.nn.utils.remove_{name}(module) before"
+    return "Register a function, or remove the hook before (the handle that registering it returned has remove())"
 
 
 def _container_of_modules(value):
@@ -720,6 +833,35 @@ def _of_the_same_class(method, overloads):
     ]
 
 
+def _overloads_of(module, description):
+    """The methods that a call chooses from, by name: of ``@_overload_method``, and the methods that ``__overloads__`` names,
+    as [(name, function)]. What the object has in place of the method comes before them.
+    """
+    facts = description.facts
+    own = {*description.functions, *description.overrides}
+    found = {name: signatures for name, signatures in facts.overloads.items() if name not in own}
+    for name, methods in getattr(module, "__overloads__", {}).items():
+        if name in own or name in facts.overloads:  # torch.jit writes those of the decorator there too
+            continue
+        functions = [(method, _function_of(module, description, method)) for method in methods]
+        for method, function in functions:
+            if method in description.functions or not isinstance(function, types.FunctionType):
+                raise UserError(
+                    f"__overloads__ of '{torch.typename(description.cls)}' has '{method}' for '{name}', which is no method of the class"
+                )
+        found[name] = functions
+    return found
+
+
+def _named_overloads(description):
+    """(name, function) of the methods that ``__overloads__`` names."""
+    found = []
+    for name, functions in description.overloads.items():
+        if name not in description.facts.overloads:
+            found += functions
+    return found
+
+
 class _ClassFacts:
     """What decides about all modules of a Python class."""
 
@@ -728,7 +870,8 @@ class _ClassFacts:
         self.exported = []  # names of methods
         self.ignored = {}  # methods that stay Python's: name -> function
         self.properties = []  # (name, getter, setter or None)
-        self.overloads = {}  # name: [(name of one signature, function that has it)]
+        self.overloads = {}  # of _overload_method: name: [(name of one signature, function that has it)]
+        self.class_methods = []
         ignored = getattr(cls, "__jit_ignored_attributes__", ())
         unused = getattr(cls, "__jit_unused_properties__", ())
         members, owners = {}, {}
@@ -741,6 +884,8 @@ class _ClassFacts:
                 if name not in ignored and name not in unused and _mark(member.fget) not in _IGNORED:
                     setter = member.fset if _mark(member.fset) not in _IGNORED else None
                     self.properties.append((name, member.fget, setter))
+            elif isinstance(member, classmethod):
+                self.class_methods.append(name)
             elif isinstance(member, types.FunctionType):
                 self._add_method(owners[name], name, member)
 
@@ -771,7 +916,7 @@ def _methods_to_compile(module, description):
     if forward is not None and forward is not torch.nn.Module.forward and _mark(forward) not in _IGNORED:
         names.append("forward")
     names += description.facts.exported
-    names = [name for name in names if name not in description.functions]
+    names = [name for name in names if name not in description.functions and name not in description.attributes]
     names += [name for name, function in description.overrides.items() if _mark(function) == "export"]
     methods = []
     for name in dict.fromkeys(names):
@@ -792,6 +937,8 @@ def _take_python_state(scripted, module, module_type):
     for name in description.modules:
         scripted._modules[name]  # from now on held, with what is Python's of it
     for name, function in description.facts.ignored.items():
+        if name in description.attributes:
+            continue  # an object that is called; the script has it
         own = description.functions.get(name)
         function = description.overrides.get(name, function)
         state[name] = types.MethodType(function, scripted) if own is None else own
@@ -814,7 +961,7 @@ def _take_python_state(scripted, module, module_type):
         scripted._forward_pre_hooks.clear()
         scripted._forward_hooks.clear()
         take_hooks(scripted, scripted._c)
-    if "forward" in description.overloads:
+    if "forward" in description.overloads and "forward" not in description.facts.ignored:
         names = [name for name, _ in description.overloads["forward"]]
         state["forward"] = types.MethodType(_overloaded(names), scripted)
     forward = state.get("forward")
@@ -825,18 +972,32 @@ def _take_python_state(scripted, module, module_type):
 
 
 def _overloaded(names):
-    """A method with several signatures, called from Python: the first that takes the arguments runs."""
+    """A method with several signatures, called from Python: the first that the arguments fit as they are runs, else the first that
+    takes them.
+    """
 
     def method(self, *args, **kwargs):
         refusals = []
-        for name in names:
+        overloads = [self._c.method(name) for name in names]
+        for overload in sorted(overloads, key=lambda each: not _fits(each.schema, args, kwargs)):
             try:
-                return self._c.method(name)(*args, **kwargs)
+                return overload(*args, **kwargs)
             except UserError as error:  # the arguments; what a script raises is of another class
                 refusals.append(str(error))
         raise UserError("None of the overloads takes these arguments:\n" + "\n".join(refusals))
 
     return method
+
+
+def _fits(schema, args, kwargs):
+    """Whether no argument has to be converted for a method of this schema."""
+    parameters = schema.arguments[1:]
+    named = {parameter.name: parameter for parameter in parameters}
+    pairs = [*zip(args, parameters, strict=False), *((value, named.get(name)) for name, value in kwargs.items())]
+    try:
+        return all(parameter and _C._infer_type(value).isSubtypeOf(parameter.type) for value, parameter in pairs)
+    except RuntimeError:
+        return False
 
 
 class _Annotations:

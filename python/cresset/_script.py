@@ -24,6 +24,24 @@ OTHER_COMPILED = (
 )
 
 
+def original_of_other(function):
+    """The Python function that torch.jit.script has compiled; None for one that torch.jit.trace has made, which means less than
+    the Python function that it names as its original too.
+    """
+    original = getattr(function, "_torchdynamo_inline", None)
+    if not isinstance(original, types.FunctionType):
+        return None
+    graph = function.graph
+    values = [
+        *graph.inputs(),
+        *(out for node in graph.nodes() for out in node.outputs() if node.kind() != "prim::Constant"),
+    ]
+    tensors = [value.type() for value in values if value.type().kind() == "TensorType"]
+    return (
+        None if any(each.sizes() is not None for each in tensors) else original
+    )  # traces have the sizes of their example
+
+
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """Compiles a Python function, class or module.
 

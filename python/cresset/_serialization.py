@@ -5,7 +5,7 @@ import os
 import torch
 
 from . import _C
-from ._errors import missing_file, not_a_file
+from ._errors import UserError, missing_file, not_a_file
 from ._runtime import Limits
 
 
@@ -96,14 +96,25 @@ def save(m, f, _extra_files=None, *, layout="current"):
         _extra_files: a dict of further files for the archive, from names to contents (str or bytes).
         layout: ``"current"``, or ``"model.json"`` for the layout of PyTorch 1.0 to 1.2 (docs/archives.md).
     """
+    _check_forward(m)
     if isinstance(f, (str, os.PathLike)):
         _C._save_path(m, os.fsdecode(os.fspath(f)), _files(_extra_files), layout)
     else:
         f.write(_C._save_bytes(m, _files(_extra_files), layout))
 
 
+def _check_forward(m):
+    forward = getattr(m, "__dict__", {}).get("forward")
+    if isinstance(forward, _C.ScriptFunction) and not isinstance(forward, _C.ScriptMethod):
+        raise UserError(
+            "The module's forward is a function that was set on the object, and archives have methods of classes: define forward in "
+            "the class, or put the module into another one whose forward calls it"
+        )
+
+
 def save_to_buffer(m, _extra_files=None, *, layout="current"):
     """As :func:`save`, but returns the archive as bytes."""
+    _check_forward(m)
     return _C._save_bytes(m, _files(_extra_files), layout)
 
 

@@ -558,17 +558,14 @@ def metadata(value):
 
 
 def plan_faults(call):
-    """What the plans of programs around a call assert wrongly; None if eager PyTorch raises, or the operator can't stand in a text."""
+    """What the plans of programs around a call assert wrongly; None if eager PyTorch raises."""
     op = fact_calls.overload(call.name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            arguments = [fact_calls.make(a) for a in call.arguments]
-            text, inputs = program(call.name, arguments, op._schema)
-            graph = _C.parse_ir(text)
-            graph.nodes()
-        except Exception:
-            return None
+        arguments = [fact_calls.make(a) for a in call.arguments]
+        text, inputs = program(call.name, arguments, op._schema)
+        graph = _C.parse_ir(text)
+        graph.nodes()
         leaves = [a for a in arguments if isinstance(a, torch.Tensor) and (a.is_floating_point() or a.is_complex())]
         faults, answered = [], False
         # Which require a gradient: all, or one.

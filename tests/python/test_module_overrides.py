@@ -6,12 +6,15 @@ import functools
 import importlib.util
 import io
 import itertools
+import operator
 import sys
 import warnings
 from typing import Dict
 
+import numpy
 import pytest
 import torch
+from torch import nn
 
 import cresset
 
@@ -289,3 +292,259 @@ def test_quantized_modules():
     module = torch.ao.nn.quantized.Conv2d(3, 4, 3)
     x = torch.quantize_per_tensor(torch.rand(1, 3, 5, 5), 0.1, 0, torch.quint8)
     assert torch.equal(cresset.script(module)(x).int_repr(), module(x).int_repr())
+
+
+# ---- objects of all kinds that stand in place of a method
+
+
+def minus(x):
+    return x - 3
+
+
+class Compiled:
+    def __init__(self):
+        self.n = 3
+
+    def __call__(self, x):
+        return x - self.n
+
+    @classmethod
+    def of_class(cls, x):
+        return x - 3
+
+
+class Plain:
+    def __init__(self):
+        self.n = 3
+
+    def uses_self(self, x):
+        return x - self.n
+
+    def no_self(self, x):
+        return x - 3
+
+    @torch.no_grad()
+    def decorated(self, x):
+        return x - 3
+
+    def captures_self(self, x):
+        return [x - 3 for _ in range(self.n) if self][0]
+
+    @staticmethod
+    def static(x):
+        return x - 3
+
+
+class Other(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.full((1,), 3.0))
+
+    def forward(self, x):
+        return x - self.w
+
+    def no_self(self, x):
+        return x - 3
+
+
+class Overridden(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.child = Other()
+
+    def plain(self, x):
+        return x + 1
+
+    @torch.jit.export
+    def exported(self, x):
+        return x + 1
+
+    @torch.jit.ignore
+    def ignored(self, x):
+        return x + 1
+
+    @torch.jit.unused
+    def unused(self, x):
+        return x + 1
+
+    def second(self, x):
+        return x - 3
+
+
+class Within(nn.Module):
+    def __init__(self, m):
+        super().__init__()
+        self.m = m
+
+    def forward(self, x):
+        return self.m(x) + 1
+
+
+class CallsPlain(Overridden):
+    def forward(self, x):
+        return self.plain(x) * 2
+
+
+class CallsExported(Overridden):
+    def forward(self, x):
+        return self.exported(x) * 2
+
+
+class CallsIgnored(Overridden):
+    def forward(self, x):
+        return self.ignored(x) * 2
+
+
+class CallsUnused(Overridden):
+    def forward(self, x):
+        return self.unused(x) * 2
+
+
+class CallsNew(Overridden):
+    def forward(self, x):
+        return self.new(x) * 2
+
+
+class HasForward(Overridden):
+    def forward(self, x):
+        return x * 100
+
+
+IN_PLACE_OF = {
+    "plain": CallsPlain,
+    "exported": CallsExported,
+    "ignored": CallsIgnored,
+    "unused": CallsUnused,
+    "new": CallsNew,
+    "forward": HasForward,
+}
+
+# Of the module that it is set on. True: scripts can call it.
+OBJECTS = {
+    "function": (True, lambda m: minus),
+    "script": (True, lambda m: cresset.script(minus)),
+    "trace": (True, lambda m: cresset.trace(minus, torch.ones(1))),
+    "torch.jit.script": (True, lambda m: torch.jit.script(minus)),
+    "torch.jit.trace": (False, lambda m: torch.jit.trace(minus, torch.ones(1))),
+    "compile": (True, lambda m: cresset.compile(minus)),
+    "lru_cache": (True, lambda m: functools.lru_cache()(minus)),
+    "partial": (True, lambda m: functools.partial(torch.add, other=-3)),
+    "operator": (True, lambda m: torch.neg),
+    "ufunc": (False, lambda m: numpy.negative),
+    "methodcaller": (False, lambda m: operator.methodcaller("neg")),
+    "object": (True, lambda m: Compiled()),
+    "method": (True, lambda m: Plain().uses_self),
+    "method without self": (True, lambda m: Plain().no_self),
+    "decorated method": (True, lambda m: Plain().decorated),
+    "method that captures self": (True, lambda m: Plain().captures_self),
+    "static method": (True, lambda m: Plain.static),
+    "class method": (True, lambda m: Compiled().of_class),
+    "method of a module": (True, lambda m: Other().forward),
+    "method of a module without self": (True, lambda m: Other().no_self),
+    "method of a submodule": (False, lambda m: m.child.forward),
+    "method of its own": (True, lambda m: m.second),
+    "script method": (False, lambda m: cresset.script(Other()).forward),
+    "torch.jit's script method": (False, lambda m: torch.jit.script(Other()).forward),
+    "class": (False, lambda m: nn.Parameter),
+    "no callable": (False, lambda m: {3}),
+}
+
+
+def value_or_error(call):
+    try:
+        return call().tolist()
+    except Exception as error:
+        return error
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize("name", IN_PLACE_OF)
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_no_object_in_place_of_a_method_is_lost(kind, name, within):
+    can_be_called, make = OBJECTS[kind]
+    m = IN_PLACE_OF[name]()
+    setattr(m, name, make(m))
+    module = Within(m) if within else m
+    x = torch.zeros(2)
+    expected = value_or_error(lambda: module(x))
+    found = value_or_error(lambda: cresset.script(module)(x))
+    if isinstance(found, Exception):
+        assert isinstance(found, RuntimeError), found  # says what it is, or the object can't be called
+        own = name == "forward" and not within  # has to be a function
+        assert not can_be_called or own or isinstance(expected, Exception), found
+        return
+    assert found == expected
+    # Python's own way to the method, a trace and an archive tell the same, or refuse.
+    scripted = cresset.script(module)
+    part = scripted.m if within else scripted
+    if hasattr(part, name):
+        direct = value_or_error(lambda: getattr(part, name)(x))
+        assert isinstance(direct, NotImplementedError) or direct == getattr(m, name)(x).tolist()
+    traced = value_or_error(lambda: cresset.trace(module, x)(x))
+    assert isinstance(traced, Exception) or traced == expected
+    try:
+        archive = scripted.save_to_buffer()
+    except cresset.UserError:
+        return
+    for load in (torch.jit.load, cresset.load):
+        assert load(io.BytesIO(archive))(x).tolist() == expected
+    frozen = value_or_error(lambda: cresset.freeze(scripted.eval())(x))
+    assert isinstance(frozen, Exception) or frozen == expected
+
+
+def test_a_traced_function_of_torch_jit_is_not_its_original():
+    def by_value(x):
+        return x + 1 if x.sum() > 0 else x - 1
+
+    with pytest.warns(torch.jit.TracerWarning):
+        traced = torch.jit.trace(by_value, torch.ones(2))
+
+    def f(x):
+        return traced(x)
+
+    with pytest.raises(cresset.UserError, match="made by torch.jit, .* cresset.trace"):
+        cresset.script(f)
+
+
+def test_what_takes_the_place_of_forward_is_not_saved():
+    m = HasForward()
+    m.forward = minus
+    scripted = cresset.script(m)
+    assert scripted(torch.ones(1)) == -2
+    for save in (lambda: scripted.save_to_buffer(), lambda: cresset.save(scripted, io.BytesIO())):
+        with pytest.raises(cresset.UserError, match="function that was set on the object"):
+            save()
+    assert cresset.load(io.BytesIO(cresset.script(Within(m)).save_to_buffer()))(torch.ones(1)) == -1
+
+
+class HasClassMethod(nn.Module):
+    scale = 2.0
+
+    @classmethod
+    def scaled(cls, x):
+        return x * cls.scale
+
+    def forward(self, x):
+        return self.scaled(x)
+
+
+def test_class_methods():
+    with pytest.raises(cresset.UserError, match="It is a classmethod.* Make it a method"):
+        cresset.script(HasClassMethod())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["weight_norm", "spectral_norm"])
+def test_hooks_that_are_no_functions(name):
+    module = getattr(nn.utils, name)(nn.Linear(4, 4))
+    with pytest.raises(
+        cresset.UserError, match=rf"Pre-hook .* functions as hooks only. Use torch.nn.utils.parametrizations.{name}"
+    ):
+        cresset.script(module)
+    getattr(nn.utils, "remove_" + name)(module)
+    x = torch.ones(1, 4)
+    assert torch.equal(cresset.script(module)(x), module(x))
+    module.register_forward_hook(functools.partial(lambda module, args, result: None))
+    with pytest.raises(cresset.UserError, match="Hook .* remove the hook before"):
+        cresset.script(module)

@@ -344,6 +344,61 @@ def test_deepcopy_keeps_sharing():
     assert deep.a.weight is deep.b.weight
 
 
+def test_deepcopy_keeps_sharing_memory():
+    """As copy.deepcopy of the original, where views of one memory stay views of one memory."""
+
+    class Views(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            memory = torch.zeros(6)
+            self.register_buffer("a", memory[:4])
+            self.register_buffer("b", memory[2:].view(2, 2).t())
+            self.register_buffer("alone", torch.arange(6.0).view(2, 3).t()[1:])
+            self.p = torch.nn.Parameter(torch.ones(4))
+            self.q = torch.nn.Parameter(self.p.detach()[1:3])
+            self.wide = memory.view(6).expand(2, 6)
+            self.parts = [memory[3:], self.alone]
+            self.by_name = {"p": self.p.detach()}
+
+        def forward(self, x):
+            self.a += x
+            return self.b * 1, self.q * 2, self.parts[0] * 1, self.wide * 1, self.by_name["p"] * 1
+
+    def seen(m):
+        results = m(torch.ones(4))
+        with torch.no_grad():
+            m.p.mul_(3)
+        return [t.tolist() for t in (*results, *m(torch.ones(4)), m.q, m.alone)]
+
+    original = Views()
+    scripted = cresset.script(Views())
+    expected = seen(copy.deepcopy(original))
+    deep = copy.deepcopy(scripted)
+    assert [t.stride() for t in (deep.a, deep.b, deep.alone, deep.wide)] == [(1,), (1, 2), (1, 3), (0, 1)]
+    assert seen(deep) == expected
+    assert deep.p.is_leaf and deep.q.is_leaf and type(deep.q) is torch.nn.Parameter
+    assert not scripted.a.any() and scripted.p.tolist() == [1] * 4  # the original has memory of its own
+    assert seen(copy.deepcopy(copy.deepcopy(scripted))) == expected
+
+
+def test_deepcopy_of_tensors_that_are_more_than_memory():
+    class Kinds(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.sparse = torch.eye(2).to_sparse()
+            self.quantized = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8)
+            self.conjugate = torch.tensor([1 + 2j]).conj()
+            self.empty = torch.empty(0, 3)
+            self.meta = torch.empty(2, device="meta")
+
+        def forward(self, x):
+            return x
+
+    deep = copy.deepcopy(cresset.script(Kinds()))
+    assert deep.sparse.to_dense().tolist() == [[1, 0], [0, 1]] and deep.quantized.dequantize().tolist() == [1, 1]
+    assert deep.conjugate.tolist() == [1 - 2j] and deep.empty.shape == (0, 3) and deep.meta.is_meta
+
+
 def test_pickling_says_what_to_do(m):
     with pytest.raises(RuntimeError, match="Tried to serialize object .* which does not have a __getstate__ method"):
         pickle.dumps(m)

@@ -1,12 +1,14 @@
 // Moving and copying modules: to, copy, deepcopy, clone.
 //
-// Tensors keep their sharing: a tensor that occurs twice in a module occurs twice, as one tensor, in its deep copy.
+// Tensors keep their sharing: a tensor that occurs twice in a module occurs twice, as one tensor, in its deep copy, and
+// tensors of one memory that are no parameters are copied to such, as copy.deepcopy does it.
 // Objects whose class says by __getstate__ and __setstate__ how they are saved and restored are deeply copied in that
 // way, as torch::jit does it: the state goes from one method to the other as it is, and what it holds is then shared.
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/class_type.h>
+#include <ATen/ops/empty.h>
 
 #include <unordered_map>
 
@@ -87,7 +89,7 @@ class DeepCopier {
           c10::ivalue::Object::create(c10::StrongTypePtr(object->compilation_unit(), type), object->slots().size());
       done_.emplace(object.get(), IValue(result));
       for (size_t slot = 0; slot < object->slots().size(); ++slot)
-        writeSlot(*result, slot, copy(readSlot(*object, slot)));
+        writeSlot(*result, slot, copySlot(*type, slot, readSlot(*object, slot)));
       return result;
     }
     auto result = object->deepcopy(device_);  // a custom C++ class
@@ -119,21 +121,54 @@ class DeepCopier {
     return IValue(result);
   }
 
-  IValue copyTensor(const at::Tensor& tensor) {
+  IValue copySlot(const c10::ClassType& type, size_t slot, const IValue& value) {
+    const bool alone = value.isTensor() && type.is_module() && type.is_parameter(slot);
+    return alone ? copyTensor(value.toTensor(), alone) : copy(value);
+  }
+
+  /// A parameter's copy is `alone`: as torch.nn.Parameter's, it has memory of its own.
+  IValue copyTensor(const at::Tensor& tensor, bool alone = false) {
     if (!tensor.defined()) return IValue(tensor);
     auto& done = done_[tensor.unsafeGetTensorImpl()];
     if (!done.isNone()) return done;
     // A parameter's copy is a leaf of its own, not a result that autograd would trace back to the original.
-    at::Tensor source = tensor.detach();
-    at::Tensor result = device_ ? source.to(*device_, source.scalar_type(), false, /*copy=*/true) : source.clone();
+    const at::Tensor source = tensor.detach();
+    at::Tensor result = !alone && isPlainMemory(source) ? copyOfView(source) : copyAlone(source);
     if (tensor.requires_grad()) result.set_requires_grad(true);
     done = IValue(result);
     return done;
   }
 
+  at::Tensor copyAlone(const at::Tensor& source) const {
+    return device_ ? source.to(*device_, source.scalar_type(), false, /*copy=*/true) : source.clone();
+  }
+
+  /// Whether sizes, strides and a storage are all there is to it.
+  static bool isPlainMemory(const at::Tensor& tensor) {
+    return tensor.layout() == c10::kStrided && tensor.has_storage() && !tensor.is_meta() && !tensor.is_quantized() &&
+           !tensor.is_nested() && !tensor.is_conj() && !tensor.is_neg() && !tensor.is_inference() &&
+           !tensor.unsafeGetTensorImpl()->key_set().has_any(c10::DispatchKeySet{
+               c10::DispatchKey::Python, c10::DispatchKey::Functionalize, c10::DispatchKey::FuncTorchBatched,
+               c10::DispatchKey::FuncTorchGradWrapper});
+  }
+
+  /// The same view of the copy of its storage, of which each has one.
+  at::Tensor copyOfView(const at::Tensor& source) {
+    const c10::Storage& storage = source.storage();
+    at::Tensor& memory = storages_[storage.unsafeGetStorageImpl()];
+    if (!memory.defined()) {
+      const auto bytes = at::empty({0}, source.options().dtype(at::kByte))
+                             .set_(storage, 0, {static_cast<int64_t>(storage.nbytes())}, {1});
+      memory = copyAlone(bytes);
+    }
+    return at::empty({0}, source.options().device(memory.device()))
+        .set_(memory.storage(), source.storage_offset(), source.sizes(), source.strides());
+  }
+
   size_t depth_ = 0;
   std::optional<c10::Device> device_;
   std::unordered_map<const void*, IValue> done_;
+  std::unordered_map<const c10::StorageImpl*, at::Tensor> storages_;  // bytes of the copies
 };
 
 }  // namespace

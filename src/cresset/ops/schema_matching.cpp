@@ -212,6 +212,14 @@ bool Planner::fillReturns(Plan& plan) {
   return true;
 }
 
+/// Whether it is, or holds, what a default of None becomes where a Tensor is declared: no program has such a constant.
+bool holdsNoTensor(const c10::IValue& value) {
+  if (value.isTensor()) return !value.toTensor().defined();
+  if (!value.isTuple()) return false;
+  const auto& elements = value.toTupleRef().elements();
+  return std::any_of(elements.begin(), elements.end(), [](const c10::IValue& each) { return holdsNoTensor(each); });
+}
+
 bool Planner::run(
     const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs, const NamedValue* self, Plan& plan) {
   const auto& arguments = schema_.arguments();
@@ -253,6 +261,11 @@ bool Planner::run(
       used_keywords[keyword] = true;
       if (!matchArgument(arg, *named, slot)) return false;
     } else if (arg.default_value()) {
+      if (holdsNoTensor(*arg.default_value())) {
+        return refuse(
+            "Argument ", arg.name(), " not provided. Its default is None, which is no ", arg.type()->annotation_str(),
+            ": pass it, or annotate it with Optional.\n");
+      }
       slot.defaulted = &arg;
       // A default of None or 0 fits by construction, but a default that decides a type variable must be matched.
       if (arg.type()->hasFreeVariables()) c10::matchTypeVariables(arg.type(), arg.default_value()->type(), type_env_);

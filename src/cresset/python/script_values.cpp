@@ -343,7 +343,9 @@ std::vector<ObjectHandler>& handlers() {
     hint = is_set ? " Scripts have no sets: a dict's keys can stand for one, as in {x: True for x in xs}."
                   : " It is a builtin class of Python that scripts don't have; they have lists, dicts and tuples.";
   } else if (PyCallable_Check(object.ptr())) {
-    hint = " A script can call Python functions, classes that it can compile, and operators.";
+    hint =
+        " A script can call Python functions, classes that it can compile, operators, and methods of submodules of its "
+        "module (self.layer.encode).";
   }
   throw UserError(
       "'" + name + "': python value of type '" + typeName(object.ptr()) +
@@ -517,6 +519,8 @@ SugaredValuePtr trySugarOf(py::handle object, EmitContext& cx, const SourceRange
   if (isContainer(object)) return containerValue(object, cx, range, name);
   if (object.is(py::handle(Py_Ellipsis))) return std::make_shared<EllipsisValue>();
   if (PySlice_Check(object.ptr())) return sliceValue(object, cx, range, name);
+  static py::handle script_method = known("cresset._C", "ScriptMethod");
+  if (py::isinstance(object, script_method)) return nullptr;  // its object is no value of the program
   if (Function* function = functionOf(object.ptr())) return scriptFunctionValue(function, range);
   static py::handle enum_class = known("enum", "Enum");
   if (py::isinstance(object, enum_class)) {
@@ -526,17 +530,18 @@ SugaredValuePtr trySugarOf(py::handle object, EmitContext& cx, const SourceRange
   if (auto value = operatorObject(object, range)) return value;
   static py::handle other_function = known("torch._C", "ScriptFunction");
   if (py::isinstance(object, other_function)) {
-    // @torch.jit.script leaves the Python function here, for other tools to inline.
-    py::object original = attributeOrNull(object, "_torchdynamo_inline");
-    if (original && PyFunction_Check(original.ptr())) return trySugarOf(original, cx, range, name);
+    const py::object original = known("cresset._script", "original_of_other")(object);
+    if (!original.is_none()) return trySugarOf(original, cx, range, name);
     throw UserError(
         "'" + name +
-            "' was compiled by torch.jit, whose functions can't be called from Cresset's: use the Python "
-            "function, or cresset.script",
+            "' was made by torch.jit, whose functions can't be called from Cresset's: use the Python function, "
+            "cresset.script or cresset.trace",
         range);
   }
   static py::handle cached_function = known("functools", "_lru_cache_wrapper");
   if (py::isinstance(object, cached_function)) return trySugarOf(object.attr("__wrapped__"), cx, range, name);
+  static py::handle captured_function = known("cresset._frames", "Caller");  // cresset.compile's
+  if (py::isinstance(object, captured_function)) return trySugarOf(object.attr("target"), cx, range, name);
   static py::handle partial = known("functools", "partial");
   if (py::isinstance(object, partial))
     return std::make_shared<PartialCall>(py::reinterpret_borrow<py::object>(object), name);
