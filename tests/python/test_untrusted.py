@@ -2,6 +2,7 @@
 
 import io
 import os
+import random
 import re
 import signal
 import struct
@@ -503,6 +504,85 @@ def test_states_of_packed_weights(place, number, message):
     assert cresset.load(io.BytesIO(same))(x).shape == (1, 2, 5, 5)
     with pytest.raises(RuntimeError, match=message):
         cresset.load(io.BytesIO(rewritten(saved.getvalue(), "data/0", lambda data: changed)))
+
+
+class PackedProduct(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        weight = torch.quantize_per_tensor(torch.ones(33, 44), 0.1, 0, torch.qint8)
+        self.packed = torch.ops.quantized.linear_prepack(weight, None)
+
+    def forward(self, x):
+        return torch.ops.quantized.linear_dynamic(x, self.packed)
+
+
+def test_packed_weights_lie_in_the_file():
+    """A matrix of any size over a few bytes, with strides of 0, isn't packed."""
+    saved = io.BytesIO()
+    torch.jit.save(torch.jit.script(PackedProduct()), saved)
+    sizes, strides = (bytes([ord("K"), n]) for n in (44, 44))
+    changed = []
+
+    def expand(pickled):
+        at = pickled.index(b"K\x21" + sizes)  # (33, 44), then the strides (44, 1)
+        end = pickled.index(strides + b"K\x01", at + 4)
+        changed.append(True)
+        wide = b"J" + struct.pack("<i", 100_000_000)
+        return pickled[: at + 2] + wide + pickled[at + 4 : end] + b"K\0K\0" + pickled[end + 4 :]
+
+    with pytest.raises(RuntimeError, match="more elements than its storage"):
+        cresset.load(io.BytesIO(rewritten(saved.getvalue(), "/data.pkl", expand)))
+    assert changed
+
+
+@pytest.mark.parametrize(
+    "call, sizes",
+    [
+        ("linear_prepack(w, None)", (1, 60_000_000)),
+        ("conv1d_prepack(w, None, [1], [0], [1], 200000)", (200_000, 1, 1)),
+        ("conv2d_prepack(w, None, [1, 1], [0, 0], [1, 1], 200000)", (200_000, 1, 1, 1)),
+        ("conv3d_prepack(w, None, [1, 1, 1], [0, 0, 0], [1, 1, 1], 200000)", (200_000, 1, 1, 1, 1)),
+        ("conv_transpose2d_prepack(w, None, [1, 1], [0, 0], [0, 0], [1, 1], 200000)", (200_000, 1, 1, 1)),
+    ],
+)
+def test_weights_too_large_to_be_packed(call, sizes):
+    """fbgemm counts the elements of padded blocks with 32 bits."""
+    one = torch.quantize_per_tensor(torch.ones([1] * len(sizes)), 0.1, 0, torch.qint8)
+    with pytest.raises(RuntimeError, match="too large to be packed"):
+        cresset.CompilationUnit(f"def f(w):\n  return torch.ops.quantized.{call}").f(one.expand(sizes))
+
+
+def test_packed_weights_count_towards_limits():
+    unit = cresset.CompilationUnit("""
+def once(w):
+    return torch.ops.quantized.linear_prepack(w, None)
+def half(w):
+    return torch.ops.quantized.linear_prepack_fp16(w, None)
+def many(w, n: int):
+    for i in range(n):
+        p = torch.ops.quantized.linear_prepack(w, None)
+    return n
+""")
+    one = torch.quantize_per_tensor(torch.ones(1, 1), 0.1, 0, torch.qint8)
+    with cresset.Limits(memory=64 * MB):
+        unit.once(one.expand(100, 1000))
+        assert unit.many(one.expand(100, 1000), 3) == 3
+        for call in (
+            lambda: unit.once(one.expand(1, 2_000_000)),
+            lambda: unit.half(torch.ones(1, 1).expand(1, 1_000_000)),
+            lambda: unit.many(one.expand(1000, 1000), 1000),
+        ):
+            with pytest.raises(cresset.LimitError, match="limit of 64.0 MiB"):
+                call()
+
+
+def test_depthwise_convolutions_are_packed_without_blocks():
+    """Their archives load within the memory that loading may take."""
+    weight = torch.quantize_per_tensor(torch.ones(32_000, 1, 3, 3), 0.1, 0, torch.qint8)
+    packed = torch.ops.quantized.conv2d_prepack(weight, None, [1, 1], [1, 1], [1, 1], 32_000)
+    saved = io.BytesIO()
+    torch.jit.save(torch.jit.script(Packed(packed)), saved)
+    cresset.load(io.BytesIO(saved.getvalue()))
 
 
 def test_names_of_quantized_operators_say_the_same():
@@ -1211,8 +1291,8 @@ def test_types_that_share_parts_are_refused(end):
     with pytest.raises(cresset.CompileError, match="the type of this tuple has more than 32768 parts") as caught:
         cresset.CompilationUnit(doubling(60, end, "({0}, {0})", "(1, 1)"))
     assert len(str(caught.value)) < 5000
-    flat = ", ".join(["x"] * 40_000)
-    assert len(cresset.CompilationUnit(f"def f(x: int):\n    return ({flat})").f(1)) == 40_000
+    flat = ", ".join(["x"] * 32_000)
+    assert len(cresset.CompilationUnit(f"def f(x: int):\n    return ({flat})").f(1)) == 32_000
 
 
 def test_errors_about_large_types_are_short():
@@ -1246,3 +1326,87 @@ def test_blocks_of_calls_nest_to_a_bounded_depth():
     assert "prim::CallFunction" in text
     for _ in range(3):
         assert torch.equal(unit.f0(torch.ones(2, 2)), -torch.ones(2, 2))
+
+
+#: Searches that start anew at every place would take hours for these.
+SEARCHES = {
+    "find": "s.find(s[0:half] + 'b')",
+    "rfind": "s.rfind('b' + s[0:half])",
+    "count": "s.count(s[0:half] + 'b')",
+    "in": "(s[0:half] + 'b') in s",
+    "replace": "len(s.replace(s[0:half] + 'b', 'c'))",
+    "split": "len(s.split(s[0:half] + 'b'))",
+    "rsplit": "len(s.rsplit('b' + s[0:half]))",
+    "partition": "len(s.partition(s[0:half] + 'b')[0])",
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_searches_take_linear_time(name):
+    unit = cresset.CompilationUnit(f"def f(s: str, half: int):\n  return {SEARCHES[name]}")
+    for text, half in (("a" * 50, 25), ("a" * (8 * MB), 4 * MB)):
+        with cresset.Limits(seconds=20):
+            assert unit.f(text, half) == eval(SEARCHES[name], {"s": text, "half": half} | {"len": len})
+
+
+def test_stripping_takes_linear_time():
+    unit = cresset.CompilationUnit("def f(s: str, t: str):\n  return len(s.strip(t))")
+    with cresset.Limits(seconds=20):
+        assert unit.f("a" * (8 * MB), "b" * (4 * MB) + "a") == 0
+
+
+def test_searches_answer_as_python():
+    unit = cresset.CompilationUnit("""
+def f(s: str, t: str):
+    return s.find(t), s.rfind(t), s.find(t, 2), s.count(t), s.replace(t, "<>"), s.split(t), s.rsplit(t, 2), t in s
+def g(s: str, t: str):
+    return s.strip(t), s.lstrip(t), s.rstrip(t)
+""")
+    generator = random.Random(0)
+    for _ in range(2000):
+        s, t = ("".join(generator.choices("ab", k=generator.randrange(low, high))) for low, high in ((0, 20), (1, 7)))
+        expected = (
+            s.find(t),
+            s.rfind(t),
+            s.find(t, 2),
+            s.count(t),
+            s.replace(t, "<>"),
+            s.split(t),
+            s.rsplit(t, 2),
+            t in s,
+        )
+        if len(s) >= 2:
+            assert unit.f(s, t) == expected, (s, t)
+        assert unit.g(s, t) == (s.strip(t), s.lstrip(t), s.rstrip(t)), (s, t)
+
+
+@pytest.mark.parametrize("call", ["l.count(t)", "t in l", "l == k", "l.index(t)"])
+def test_comparing_elements_looks_at_the_clock(call):
+    unit = cresset.CompilationUnit(f"""
+def f(s: str):
+    l, k, t = [s + "a"], [s + "a"], s + "b"
+    for i in range(100000):
+        l.append(l[0])
+        k.append(k[0])
+    return {call}
+""")
+    with pytest.raises(cresset.LimitError, match="longer than"), cresset.Limits(seconds=1):
+        unit.f("a" * (8 * MB))
+
+
+def test_lists_repeated_too_often():
+    unit = cresset.CompilationUnit("def f(n: int):\n  return [1, 2, 3] * n")
+    with pytest.raises(MemoryError, match="can't be repeated"):
+        unit.f(3074457345618258603)
+    with pytest.raises(cresset.LimitError), cresset.Limits(memory=MB):
+        unit.f(3074457345618258603)
+
+
+def test_gradients_of_nothing():
+    unit = cresset.CompilationUnit("""
+def f(x):
+    l: List[Tensor] = []
+    return torch.autograd.grad(l, l)
+""")
+    with pytest.raises(RuntimeError, match="non-empty outputs and inputs"):
+        unit.f(torch.ones(2))

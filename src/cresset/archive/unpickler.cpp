@@ -433,7 +433,7 @@ class ValueBuilder {
     Built state = build(node.p.b, arguments[1].type(), depth + 1);
     auto object = c10::ivalue::Object::create(c10::StrongTypePtr(nullptr, cls), 1);
     try {
-      checkClassState(cls->name()->qualifiedName(), state.value);
+      charge(n, checkClassState(cls->name()->qualifiedName(), state.value));
       (*setstate)({IValue(object), std::move(state.value)});
     } catch (const ArchiveError&) {
       throw;

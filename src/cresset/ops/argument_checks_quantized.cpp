@@ -2,6 +2,7 @@
 // argument_checks_impl.h, class_state_checks.h.
 #include <c10/core/QScheme.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "cresset/ops/argument_checks_impl.h"
 #include "cresset/ops/class_state_checks.h"
+#include "cresset/ops/limits.h"
 
 #include <ATen/ops/q_per_channel_scales_ops.h>
 #include <ATen/ops/q_per_channel_zero_points_ops.h>
@@ -50,8 +52,71 @@ void checkNumbers(const char* op, const char* name, const std::vector<int64_t>& 
     TORCH_CHECK(value >= least && value <= kLargest, op, ": ", name, " ", value, " is out of range");
 }
 
-/// The weight has two more dimensions than the images. Kernels divide by strides and groups as numbers of 32 bits.
-void checkPacking(const char* op, size_t dimensions, const Packing& packing) {
+// ---- what fbgemm packs into ----
+//
+// Blocks of rows and columns, whose elements it counts with 32 bits. What of a block no element falls on is allocated
+// but not touched, which matters for convolutions of many groups: each has blocks of its own.
+
+constexpr int64_t kBlockRows = 512;
+
+int64_t roundedUp(int64_t count, int64_t unit) {
+  return (count + unit - 1) / unit * unit;
+}
+
+/// Columns of the blocks' sizes on any processor: 8, 16, 32 or 48.
+int64_t blockColumns(int64_t columns) {
+  return std::max(roundedUp(columns, 32), roundedUp(columns, 48));
+}
+
+/// Throws if fbgemm's count of the elements would overflow; the bytes that packing takes. `rows` is the inner size of
+/// the product, for each group; there are no more elements than a tensor may have, so that sums don't overflow.
+int64_t packedBytes(const char* op, int64_t groups, int64_t rows, int64_t columns, int64_t item_size) {
+  int64_t whole = 0;
+  const bool is_huge = rows > INT32_MAX || columns > INT32_MAX ||
+                       __builtin_mul_overflow(roundedUp(rows, kBlockRows) * blockColumns(columns), groups, &whole) ||
+                       whole > INT32_MAX;
+  TORCH_CHECK(
+      !is_huge, op, ": a weight of ", groups, " groups, ", rows, " rows and ", columns,
+      " columns is too large to be packed");
+  constexpr int64_t kPage = 4096, kInterleaved = 4;
+  return std::min(
+      groups * (roundedUp(rows, kInterleaved) * blockColumns(columns) * item_size + kPage), whole * item_size);
+}
+
+/// Depthwise convolutions have kernels of their own in fbgemm, which pack without blocks.
+bool isDepthwise(const Packing& packing) {
+  const Tensor& weight = packing.weight;
+  const int64_t kernel = weight.size(-1);
+  if (packing.transposed || packing.groups != weight.size(0) || weight.size(1) != 1 || packing.groups % 8 != 0 ||
+      weight.dim() < 4 || (kernel != 3 && (kernel != 5 || weight.dim() > 4)))
+    return false;
+  for (size_t d = 0; d < packing.stride.size(); ++d) {
+    if (weight.size(static_cast<int64_t>(d) + 2) != kernel || packing.padding[d] != kernel / 2 ||
+        packing.dilation[d] != 1 || packing.stride[d] != packing.stride.back() || packing.stride[d] > 2)
+      return false;
+  }
+  return true;
+}
+
+/// The elements that a packed weight is made of must be in the file: an expanded tensor could have any number of them.
+void requireStored(const char* op, const Tensor& tensor) {
+  TORCH_CHECK(
+      !tensor.defined() || static_cast<size_t>(tensor.numel()) * tensor.itemsize() <= tensor.storage().nbytes(), op,
+      ": a tensor has more elements than its storage");
+}
+
+/// Memory that the allocator of tensors doesn't see. It counts until the run ends, whatever becomes of the weight.
+void takeMemory(int64_t bytes) {
+  RunBudget* budget = RunBudget::current();
+  if (!budget || !budget->limitsMemory()) return;
+  budget->require(static_cast<size_t>(bytes));
+  budget->addContainers(bytes);
+  if (budget->isOver(false)) budget->throwOverMemory(static_cast<size_t>(bytes));
+}
+
+/// The bytes that packing takes. The weight has two more dimensions than the images. Kernels divide by strides and
+/// groups as numbers of 32 bits.
+int64_t checkPacking(const char* op, size_t dimensions, const Packing& packing) {
   const Tensor& weight = packing.weight;
   TORCH_CHECK(
       weight.defined() && weight.is_cpu() && weight.layout() == at::kStrided && weight.scalar_type() == at::kQInt8, op,
@@ -69,10 +134,13 @@ void checkPacking(const char* op, size_t dimensions, const Packing& packing) {
   const int64_t channels = packing.transposed ? weight.size(1) * packing.groups : weight.size(0);
   checkScales(op, weight, channels);
   checkBias(op, packing.bias, channels);
+  const int64_t rows = weight.numel() / (packing.transposed ? weight.size(1) * packing.groups : weight.size(0));
+  const int64_t packed = packedBytes(op, packing.groups, rows, channels / packing.groups, 1);
+  return isDepthwise(packing) ? 2 * weight.numel() : packed;
 }
 
-/// A matrix, of qint8 or (for products in half precision) float32.
-void checkLinearWeight(const char* op, const Tensor& weight, const Tensor& bias) {
+/// The bytes that packing takes. A matrix, of qint8 or (for products in half precision) float32.
+int64_t checkLinearWeight(const char* op, const Tensor& weight, const Tensor& bias) {
   TORCH_CHECK(
       weight.defined() && weight.is_cpu() && weight.layout() == at::kStrided &&
           (weight.scalar_type() == at::kQInt8 || weight.scalar_type() == at::kFloat),
@@ -80,6 +148,7 @@ void checkLinearWeight(const char* op, const Tensor& weight, const Tensor& bias)
   TORCH_CHECK(weight.dim() == 2 && weight.numel() > 0, op, ": the weight must be a matrix that is not empty");
   if (weight.is_quantized()) checkScales(op, weight, weight.size(0));
   checkBias(op, bias, weight.size(0));
+  return packedBytes(op, 1, weight.size(1), weight.size(0), weight.is_quantized() ? 1 : 2);
 }
 
 }  // namespace
@@ -97,7 +166,7 @@ void checkPackedConvolution(IValue* arguments) {
       .output_padding = transposed ? arguments[4].toIntVector() : std::vector<int64_t>(),
       .groups = rest[1].toInt(),
       .transposed = transposed};
-  checkPacking(transposed ? "conv_transpose_prepack" : "conv_prepack", dimensions, packing);
+  takeMemory(checkPacking(transposed ? "conv_transpose_prepack" : "conv_prepack", dimensions, packing));
 }
 
 template void checkPackedConvolution<1, false>(IValue*);
@@ -109,7 +178,7 @@ template void checkPackedConvolution<3, true>(IValue*);
 
 /// (weight, bias?)
 void checkPackedLinear(IValue* arguments) {
-  checkLinearWeight("linear_prepack", optionalTensor(arguments[0]), optionalTensor(arguments[1]));
+  takeMemory(checkLinearWeight("linear_prepack", optionalTensor(arguments[0]), optionalTensor(arguments[1])));
 }
 
 /// (self, mat2, qGroupSize, qScaleAndZeros): the kernel takes it that there are scales for each group, and blocks of 16
@@ -212,19 +281,25 @@ Packing packingOf(const IValue& state, size_t dimensions) {
 }
 
 template <size_t dimensions>
-void checkConvolutionState(const IValue& state) {
-  checkPacking("the state of a packed convolution", dimensions, packingOf(state, dimensions));
+int64_t checkConvolutionState(const IValue& state) {
+  constexpr const char* op = "the state of a packed convolution";
+  const Packing packing = packingOf(state, dimensions);
+  for (const Tensor& part : {packing.weight, packing.bias}) requireStored(op, part);
+  return checkPacking(op, dimensions, packing);
 }
 
 /// (weight, bias?)
-void checkLinearState(const IValue& state) {
+int64_t checkLinearState(const IValue& state) {
   TORCH_CHECK(state.isTuple() && state.toTupleRef().elements().size() == 2, "the state of a packed product is no pair");
   const auto& parts = state.toTupleRef().elements();
-  checkLinearWeight("the state of a packed product", optionalTensor(parts[0]), optionalTensor(parts[1]));
+  constexpr const char* op = "the state of a packed product";
+  const Tensor weight = optionalTensor(parts[0]), bias = optionalTensor(parts[1]);
+  for (const Tensor& part : {weight, bias}) requireStored(op, part);
+  return checkLinearWeight(op, weight, bias);
 }
 
 /// (version, [weight], [numbers], [bits]): rows of a table with a scale each.
-void checkEmbeddingState(const IValue& state) {
+int64_t checkEmbeddingState(const IValue& state) {
   constexpr const char* op = "the state of packed embeddings";
   TORCH_CHECK(state.isTuple() && state.toTupleRef().elements().size() == 4, op, " has an unknown layout");
   const std::vector<Tensor> tensors = state.toTupleRef().elements()[1].toTensorVector();
@@ -232,12 +307,15 @@ void checkEmbeddingState(const IValue& state) {
   TORCH_CHECK(
       tensors[0].is_cpu() && tensors[0].dim() == 2 && tensors[0].numel() > 0, op,
       ": the table must be a matrix that is not empty");
+  requireStored(op, tensors[0]);
   checkScales(op, tensors[0], tensors[0].size(0));
+  constexpr int64_t kScale = 8;  // with the zero point, at the end of each row
+  return tensors[0].numel() + kScale * tensors[0].size(0);
 }
 
 struct ClassState {
   std::string_view name;
-  void (*check)(const IValue& state);
+  int64_t (*check)(const IValue& state);
 };
 
 constexpr ClassState kClassStates[] = {
@@ -251,10 +329,11 @@ constexpr ClassState kClassStates[] = {
 
 }  // namespace checks
 
-void checkClassState(std::string_view class_name, const c10::IValue& state) {
+size_t checkClassState(std::string_view class_name, const c10::IValue& state) {
   for (const auto& [name, check] : checks::kClassStates) {
-    if (name == class_name) check(state);
+    if (name == class_name) return static_cast<size_t>(check(state));
   }
+  return 0;
 }
 
 }  // namespace cresset

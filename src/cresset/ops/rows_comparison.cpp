@@ -5,6 +5,7 @@
 
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
+#include "cresset/ops/text_search.h"
 
 namespace cresset {
 
@@ -63,7 +64,9 @@ bool listsEqual(const List& a, const List& b) {
   for (size_t i = 0; i < a.list.size(); ++i) {
     if constexpr (std::is_same_v<T, at::Tensor>) {
       // Python asks eq() of two elements, and the result for its truth.
-      if (!at::_ops::eq_Tensor::call(a.list[i].toTensor(), b.list[i].toTensor()).is_nonzero()) return false;
+      if (!equalTensors(a.list[i].toTensor(), b.list[i].toTensor())) return false;
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      if (!equalTexts(a.list[i].toStringRef(), b.list[i].toStringRef())) return false;
     } else {
       if (!(Arg<T>::get(a.list[i]) == Arg<T>::get(b.list[i]))) return false;
     }

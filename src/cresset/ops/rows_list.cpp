@@ -16,6 +16,7 @@
 #include "cresset/ops/nesting.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
+#include "cresset/ops/text_search.h"
 
 namespace cresset {
 
@@ -31,7 +32,9 @@ IValue& element(List& list, int64_t index) {
 template <typename T>
 bool sameElement(const IValue& a, const IValue& b) {
   if constexpr (std::is_same_v<T, at::Tensor>) {
-    return at::_ops::eq_Tensor::call(a.toTensor(), b.toTensor()).is_nonzero();
+    return equalTensors(a.toTensor(), b.toTensor());
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return equalTexts(a.toStringRef(), b.toStringRef());
   } else {
     return Arg<T>::get(a) == Arg<T>::get(b);
   }
@@ -182,10 +185,13 @@ std::vector<IValue> repeated(const List& list, int64_t times) {
   std::vector<IValue> result;
   if (times <= 0 || list.list.empty()) return result;
   size_t count = 0;
-  if (__builtin_mul_overflow(list.list.size(), static_cast<size_t>(times), &count) || count > result.max_size()) {
-    fail("MemoryError: list of " + std::to_string(list.list.size()) + " elements times " + std::to_string(times));
-  }
-  requireMemory(std::min(count, SIZE_MAX / 2 / sizeof(IValue)) * sizeof(IValue));
+  const bool is_huge =
+      __builtin_mul_overflow(list.list.size(), static_cast<size_t>(times), &count) || count > result.max_size();
+  requireMemory(is_huge ? SIZE_MAX / 2 : count * sizeof(IValue));
+  if (is_huge)
+    raise(
+        "MemoryError", "a list of " + std::to_string(list.list.size()) + " elements can't be repeated " +
+                           std::to_string(times) + " times");
   result.reserve(count);
   for (int64_t i = 0; i < times; ++i) result.insert(result.end(), list.list.begin(), list.list.end());
   return result;

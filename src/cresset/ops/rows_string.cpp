@@ -5,11 +5,13 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <array>
 
 #include "cresset/ops/format.h"
 #include "cresset/ops/limits.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
+#include "cresset/ops/text_search.h"
 
 namespace cresset {
 
@@ -88,7 +90,8 @@ int64_t find(const string& s, const string& part, int64_t start, int64_t end, bo
   auto bounds = window(s, start, end);
   if (!bounds) return -1;
   auto text = std::string_view(s).substr(bounds->begin, bounds->end - bounds->begin);
-  size_t found = reverse ? text.rfind(part) : text.find(part);
+  TextSearch search(part);
+  const size_t found = reverse ? search.last(text) : search.first(text);
   return found == npos ? -1 : static_cast<int64_t>(found + bounds->begin);
 }
 int64_t index(const string& s, const string& part, int64_t start, int64_t end, bool reverse) {
@@ -102,17 +105,19 @@ int64_t count(const string& s, const string& part, int64_t start, int64_t end) {
   if (!bounds) return 0;
   auto text = std::string_view(s).substr(bounds->begin, bounds->end - bounds->begin);
   if (part.empty()) return static_cast<int64_t>(text.size()) + 1;
+  TextSearch search(part);
   int64_t n = 0;
-  for (size_t at = text.find(part); at != npos; at = text.find(part, at + part.size())) ++n;
+  for (size_t at = 0; (at = search.first(text, at)) != npos; at += part.size()) ++n;
   return n;
 }
 
 string replace(const string& s, const string& from, const string& to, int64_t max) {
+  TextSearch search(from);
   string result;
   size_t size = s.size();
   if (to.size() > from.size() && RunBudget::current()) {
     size_t times = 0;
-    for (size_t at = 0; (at = s.find(from, at)) != npos; at += std::max<size_t>(1, from.size())) ++times;
+    for (size_t at = 0; (at = search.first(s, at)) != npos; at += std::max<size_t>(1, from.size())) ++times;
     if (max >= 0) times = std::min(times, static_cast<size_t>(max));
     size_t added = 0;
     const bool is_huge = __builtin_mul_overflow(times, to.size() - from.size(), &added) || added > npos / 2;
@@ -128,7 +133,7 @@ string replace(const string& s, const string& from, const string& to, int64_t ma
     }
     return result;
   }
-  for (size_t at; max != 0 && (at = s.find(from, begin)) != npos; begin = at + from.size(), --max) {
+  for (size_t at; max != 0 && (at = search.first(s, begin)) != npos; begin = at + from.size(), --max) {
     result.append(s, begin, at - begin).append(to);
   }
   return result.append(s, begin);
@@ -173,9 +178,10 @@ void requireSeparator(const string& separator) {
 IValue split(const string& s, const std::optional<string>& separator, int64_t max) {
   if (!separator) return splitWhitespace(s, max).list();
   requireSeparator(*separator);
+  TextSearch search(*separator);
   Pieces parts;
   size_t begin = 0;
-  for (size_t at; max != 0 && (at = s.find(*separator, begin)) != npos; begin = at + separator->size(), --max) {
+  for (size_t at; max != 0 && (at = search.first(s, begin)) != npos; begin = at + separator->size(), --max) {
     parts.add(s.substr(begin, at - begin));
   }
   parts.add(s.substr(begin));
@@ -183,10 +189,11 @@ IValue split(const string& s, const std::optional<string>& separator, int64_t ma
 }
 IValue splitFromRight(const string& s, const string& separator, int64_t max) {
   requireSeparator(separator);
+  TextSearch search(separator);
   Pieces parts;
   size_t end = s.size();
   while (max-- != 0 && end >= separator.size()) {
-    size_t at = s.rfind(separator, end - separator.size());
+    const size_t at = search.last(std::string_view(s).substr(0, end));
     if (at == npos) break;
     parts.add(s.substr(at + separator.size(), end - at - separator.size()));
     end = at;
@@ -210,11 +217,12 @@ IValue splitLines(const string& s, bool keep_ends) {
 }
 
 string strip(const string& s, const string& chars, bool left, bool right) {
-  size_t begin = left ? s.find_first_not_of(chars) : 0;
-  if (begin == npos) return "";
-  size_t end = right ? s.find_last_not_of(chars) : s.size() - 1;
-  if (end == npos) return "";
-  return s.empty() ? "" : s.substr(begin, end - begin + 1);
+  std::array<bool, 256> goes{};
+  for (const char c : chars) goes[static_cast<unsigned char>(c)] = true;
+  size_t begin = 0, end = s.size();
+  while (left && begin < end && goes[static_cast<unsigned char>(s[begin])]) ++begin;
+  while (right && begin < end && goes[static_cast<unsigned char>(s[end - 1])]) --end;
+  return s.substr(begin, end - begin);
 }
 
 char fillCharacter(const string& fill) {
@@ -257,7 +265,8 @@ string expandTabs(const string& s, int64_t tab) {
 
 using Parts = std::tuple<string, string, string>;
 Parts partition(const string& s, const string& separator, bool reverse) {
-  size_t at = reverse ? s.rfind(separator) : s.find(separator);
+  TextSearch search(separator);
+  const size_t at = reverse ? search.last(s) : search.first(s);
   if (at == npos) return reverse ? Parts("", "", s) : Parts(s, "", "");
   return {s.substr(0, at), separator, s.substr(at + separator.size())};
 }
