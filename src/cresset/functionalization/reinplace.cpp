@@ -63,13 +63,11 @@ bool isMade(const Value* tensor) {
 }
 
 struct ScatterForm {
-  std::string_view scatter, view;
-  std::string_view assignment;  // empty: there is none
+  std::string_view scatter, view, assignment;
 };
-constexpr std::array<ScatterForm, 3> kScatters{
+constexpr std::array<ScatterForm, 2> kScatters{
     {{"aten::select_scatter", "aten::select.int", "cresset::select_assign"},
-     {"aten::slice_scatter", "aten::slice.Tensor", "cresset::slice_assign"},
-     {"aten::diagonal_scatter", "aten::diagonal", ""}}};
+     {"aten::slice_scatter", "aten::slice.Tensor", "cresset::slice_assign"}}};
 
 const ScatterForm* scatterForm(const Node& node) {
   const Operator* op = dispatched(node);
@@ -108,7 +106,7 @@ bool assignParts(Block* block) {
   for (Node* node : block->nodes()) {
     for (Block* inner : node->blocks()) changed |= assignParts(inner);
     const ScatterForm* form = scatterForm(*node);
-    if (!form || form->assignment.empty() || !keepsSizesOfPart(*node)) continue;
+    if (!form || !keepsSizesOfPart(*node)) continue;
     node->setKind(Symbol::fromQualString(std::string(form->assignment)));
     changed = true;
   }
@@ -176,7 +174,7 @@ size_t numWritten(const Write& write) {
   for (const size_t operand : tensorWritesOf(write.writer->schema())) {
     const Value* argument = write.node->inputs()[operand];
     const bool is_list = isListOfTensors(write.writer->schema().arguments()[operand]);
-    // None is written by nobody.
+    // No call writes to None.
     count += is_list ? argument->node()->inputs().size() : argument->type()->kind() != c10::TypeKind::NoneType;
   }
   return count;
