@@ -1400,13 +1400,3 @@ def test_lists_repeated_too_often():
         unit.f(3074457345618258603)
     with pytest.raises(cresset.LimitError), cresset.Limits(memory=MB):
         unit.f(3074457345618258603)
-
-
-def test_gradients_of_nothing():
-    unit = cresset.CompilationUnit("""
-def f(x):
-    l: List[Tensor] = []
-    return torch.autograd.grad(l, l)
-""")
-    with pytest.raises(RuntimeError, match="non-empty outputs and inputs"):
-        unit.f(torch.ones(2))

@@ -117,9 +117,6 @@ constexpr Row kAutogradRows[] = {
      "create_graph=False, bool allow_unused=False) -> Tensor?[]",
      kernel(
          [](IValue& outputs, IValue& inputs, IValue& gradients, IValue& retain, bool create_graph, bool allow_unused) {
-           // PyTorch's Python functions ask the same; its C++ function asserts it.
-           if (listOf(outputs).list.empty() || listOf(inputs).list.empty())
-             fail("ValueError: grad requires non-empty outputs and inputs");
            auto grads = torch::autograd::grad(
                tensorsOf(outputs), tensorsOf(inputs), tensorsOf(gradients), Arg<std::optional<bool>>::get(retain),
                create_graph, allow_unused);
