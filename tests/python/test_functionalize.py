@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 
 import pytest
 import torch
@@ -272,6 +273,92 @@ def test_attributes_become_inputs():
     assert mutations(functional.graph) == []
     assert torch.equal(functional(torch.ones(2), *values), torch.full((2,), 2.0))
     assert torch.equal(module.count, torch.ones(2))
+
+
+class Centered(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(3))
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x, training: bool):
+        if training:
+            self.mean.mul_(0.5).add_(x.mean(0), alpha=0.5)
+            self.count.add_(1)
+        return x - self.mean
+
+
+class Caches(torch.nn.Module):
+    steps: int
+
+    def __init__(self):
+        super().__init__()
+        self.centered = Centered()
+        self.register_buffer("cache", torch.zeros(2, 3))
+        self.weight = torch.nn.Parameter(torch.ones(3))
+        self.steps = 0
+
+    def forward(self, x, training: bool):
+        self.cache[0] = x.sum(0)
+        y = self.centered(x, training) * self.weight
+        self.cache[1].add_(y[0].detach())
+        for i in range(2):
+            self.cache[i] += self.centered(x * self.cache[0], training)[0].detach()
+        self.steps += 1
+        return y + self.cache[0], self.cache, self.centered.mean.sum()
+
+
+def state_of(module):
+    return [*module.state_dict().values(), torch.tensor(module.steps)]
+
+
+@pytest.mark.parametrize("change", ["functionalize", "reinplace", "remove_views"])
+def test_attributes_that_are_written(change):
+    plain, other = (cresset.script(Caches()) for _ in range(2))
+    graph = other.forward.inlined_graph.copy()
+    assert cresset.passes.functionalize(graph, distinct_inputs=True) == []
+    names = [re.search(r"aten::(\w+_)\(", line) for line in str(graph).splitlines()]
+    assert [name.group(1) for name in names if name] == ["copy_"] * 3  # cache, mean, count
+    if change == "reinplace":
+        assert cresset.passes.reinplace(graph, distinct_inputs=True)
+    elif change == "remove_views":
+        assert cresset.passes.remove_views(graph) == []
+    function = cresset.function_from_graph("functional", graph)
+    for step in range(5):
+        x, training = torch.arange(6.0).view(2, 3) + step, step % 2 == 0
+        with torch.set_grad_enabled(change != "remove_views"):  # PyTorch has no derivative for detach_copy
+            expected, found = plain(x, training), function(other, x, training)
+        for a, b in zip((*expected, *state_of(plain)), (*found, *state_of(other)), strict=True):
+            assert torch.equal(a, b) and a.stride() == b.stride()
+        assert found[1].data_ptr() == other.cache.data_ptr()
+        if change == "remove_views":
+            continue
+        gradients = [
+            torch.autograd.grad(result[0].sum(), m.weight)[0] for result, m in ((expected, plain), (found, other))
+        ]
+        assert torch.equal(*gradients)
+
+
+def test_attributes_that_are_set_stay():
+    class Sets(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("state", torch.zeros(2))
+
+        def forward(self, x):
+            self.state.add_(x)
+            self.state = self.state * 2
+            self.state.add_(1)
+            return self.state + 0
+
+    module, other = cresset.script(Sets()), cresset.script(Sets())
+    graph = other.forward.inlined_graph.copy()
+    left = cresset.passes.functionalize(graph, distinct_inputs=True)
+    assert len(left) >= 1 and "the tensor is an attribute that the graph may set" in left[0]
+    function = cresset.function_from_graph("sets", graph)
+    for _ in range(3):
+        assert torch.equal(module(torch.ones(2)), function(other, torch.ones(2)))
+        assert torch.equal(module.state, other.state)
 
 
 PROGRAMS = {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "cresset/functionalization/attributes.h"
 #include "cresset/functionalization/places.h"
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/functionalization/view_writes.h"
@@ -298,6 +299,7 @@ class Functionalizer {
 
 Functionalized functionalize(Graph& graph, bool inputs_are_distinct) {
   Functionalized result;
+  const HoistedAttributes attributes(graph);
   result.changed = replaceViewWrites(graph);
   const Places places(graph);
   const Writes writes(graph, places, inputs_are_distinct);

@@ -26,6 +26,7 @@
 
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/plain_types.h"
+#include "cresset/functionalization/attributes.h"
 #include "cresset/functionalization/functionalize.h"
 #include "cresset/functionalization/writes.h"
 #include "cresset/ir/constants.h"
@@ -485,6 +486,7 @@ class Reinplacement {
 }  // namespace
 
 bool reinplace(Graph& graph, bool inputs_are_distinct) {
+  const HoistedAttributes attributes(graph);
   const bool wrote = Reinplacement(graph, inputs_are_distinct).run();
   return assignParts(graph.block()) || wrote;
 }

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/functionalization/attributes.h"
 #include "cresset/functionalization/functionalize.h"
 #include "cresset/functionalization/places.h"
 #include "cresset/functionalization/view_rows.h"
@@ -21,8 +22,9 @@ void collect(Block* block, std::vector<Node*>& views, std::vector<Node*>& writes
   for (Node* node : block->nodes()) {
     const Operator* op = knownOperator(*node);
     if (op && mayReturnView(*op)) views.push_back(node);
-    const bool runs_blocks = !node->blocks().empty();
-    if (!runs_blocks && aliases.isMutable(node)) writes.push_back(node);
+    // What an attribute is set to is kept, and no tensor is written.
+    const bool writes_tensors = node->blocks().empty() && node->kind() != prim::SetAttr;
+    if (writes_tensors && aliases.isMutable(node)) writes.push_back(node);
     for (Block* inner : node->blocks()) collect(inner, views, writes, aliases);
   }
 }
@@ -220,6 +222,7 @@ class ViewRemoval {
 }  // namespace
 
 std::vector<NodeLeft> removeViews(Graph& graph) {
+  const HoistedAttributes attributes(graph);
   return ViewRemoval(graph).run();
 }
 

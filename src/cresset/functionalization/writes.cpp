@@ -44,16 +44,16 @@ bool keepsSizes(const Operator& op) {
          !op.schema().name().starts_with("aten::");
 }
 
-bool runsUnknown(const Node& node) {
-  return (memoryOf(node, Memory::None) == Memory::Anything && !changesStateOnly(node)) ||
-         (!isStructural(node.kind()) && !knownOperator(node));
-}
-
 std::string nameOf(const Node& node) {
   return node.kind().toQualString();
 }
 
 }  // namespace
+
+bool runsUnknown(const Node& node) {
+  return (memoryOf(node, Memory::None) == Memory::Anything && !changesStateOnly(node)) ||
+         (!isStructural(node.kind()) && !knownOperator(node));
+}
 
 bool mayChangeSizes(const Operator& op) {
   return !keepsSizes(op) || hasOutArgument(op.schema());
@@ -183,7 +183,7 @@ std::string Writes::whyNoPlace(const Value* tensor) const {
   if (view && !whyNotReversed(*view).empty())
     return "the tensor comes from " + name + ": " + std::string(whyNotReversed(*view));
   if (source->kind() == prim::GetAttr)
-    return "the tensor is an attribute; cresset.passes.lower_graph makes attributes inputs";
+    return "the tensor is an attribute that the graph may set; cresset.passes.lower_graph makes attributes inputs";
   return "the tensor comes from " + name + ", so that which memory it is is not known";
 }
 
@@ -341,6 +341,9 @@ void Writes::checkReader(const Value* value, WrittenMemory& memory) {
 uint32_t Writes::lastUse(const Value* value) const {
   uint32_t last = 0;
   for (const Use& use : value->uses()) {
+    // What is read of an object is asked about itself.
+    const bool is_access = use.user->kind() == prim::GetAttr || use.user->kind() == prim::SetAttr;
+    if (is_access && use.offset == 0) continue;
     last = std::max(last, spans_.at(use.user).begin);
     for (const Block* block = use.user->owningBlock(); block != value->owningBlock();) {
       const Node* owner = block->owningNode();

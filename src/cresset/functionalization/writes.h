@@ -22,6 +22,8 @@ namespace cresset {
 /// What may share memory in the graph; if so promised, tensors that come in as different inputs do not.
 std::unique_ptr<AliasDb> aliasesOfCalls(Graph& graph, bool inputs_are_distinct);
 
+/// Whether the node may do anything: it calls what is not known.
+bool runsUnknown(const Node& node);
 /// Whether a call may give other sizes to what it writes to.
 bool mayChangeSizes(const Operator& op);
 
