@@ -677,6 +677,26 @@ def test_sizes_of_windows():
     assert checked > 100
 
 
+def test_types_of_tuples_say_what_they_hold():
+    text = """graph(%a : Float(123), %b : Float(4, 5)):
+      %c : (Tensor, Tensor) = prim::TupleConstruct(%a, %b)
+      return (%c)"""
+    with cresset.patch_torch_jit():
+        graph = torch._C.parse_ir(text)
+        torch._C._jit_pass_refine_tuple_types(graph)
+    assert "(Float(123), Float(4, 5)) = prim::TupleConstruct" in str(graph)
+
+
+@pytest.mark.parametrize(
+    "numbers", [(0.6, 0.89, 0.1), (1, 10, 0.3), (0, 5 + 1e-6), (0, 5 - 1e-6), (10, -1 - 1e-6, -1), (3.5,), (0.0, 0.0)]
+)
+def test_ranges_of_floats(numbers):
+    unit = cresset.CompilationUnit(f"def f() -> Tensor:\n    return torch.arange({', '.join(map(repr, numbers))})\n")
+    graph = unit.f.graph
+    cresset.passes.propagate_shapes(graph)
+    assert next(graph.outputs()).type().sizes() == list(torch.arange(*numbers).shape)
+
+
 def test_sizes_follow_the_types_of_inputs_that_were_changed():
     graph = cresset.trace(torch.nn.functional.hardtanh, torch.rand(4, 4)).graph.copy()
     given = next(iter(graph.inputs()))

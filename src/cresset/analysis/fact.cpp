@@ -136,6 +136,7 @@ Fact Fact::of(const c10::IValue& value) {
     return boolean(value.toBool());
   } else if (value.isDouble()) {
     fact.kind = Kind::Float;
+    fact.real = value.toDouble();
   } else if (value.isComplexDouble()) {
     fact.kind = Kind::Complex;
   } else if (value.isDevice()) {
@@ -159,6 +160,7 @@ Fact Fact::common(const Fact& a, const Fact& b) {
   both.kind = a.kind;
   both.text = a.text;
   both.number = same(a.number, b.number);
+  both.real = same(a.real, b.real);
   if (!both.number && a.asSize().isKnown() && a.asSize() == b.asSize()) both.size = a.asSize();
   both.dtype = same(a.dtype, b.dtype);
   both.device = same(a.device, b.device);

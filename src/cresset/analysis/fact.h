@@ -48,7 +48,7 @@ struct Fact {
     None,
     Tensor,
     Int,    // also a bool, a dtype or another enumeration; `number` if it is known, else perhaps `size`
-    Float,  // of unknown value
+    Float,  // `real` if it is known
     Bool,   // `number` if it is known
     Complex,
     Dtype,   // `dtype`
@@ -60,6 +60,7 @@ struct Fact {
 
   Kind kind = Kind::Unknown;
   std::optional<int64_t> number;
+  std::optional<double> real;
   Size size;
   /// Of the size of a tensor's dimension: the dimension's stride, as far as that addresses anything (ops/contiguity.h).
   Size stride;

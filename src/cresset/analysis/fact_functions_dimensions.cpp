@@ -240,9 +240,15 @@ std::optional<Fact> commonOf(const Fact& list) {
   return all;
 }
 
-/// joined(tensors, dim): as torch.cat. In the other dimensions all have one size.
+/// joined(tensors, dim): as torch.cat, which passes over tensors of size [0]. In the other dimensions all have one
+/// size.
 Fact joined(Facts a) {
-  const Fact list = argument(a, 0);
+  Fact list = argument(a, 0);
+  const auto is_left_out = [](const Fact& tensor) {
+    return tensor.isTensor() && tensor.rank() == 1 && tensor.elements[0].asNumber() == 0;
+  };
+  if (list.kind == Kind::List && !std::all_of(list.elements.begin(), list.elements.end(), is_left_out))
+    std::erase_if(list.elements, is_left_out);
   const auto all = commonOf(list);
   if (!all || !all->has_sizes) return {};
   const auto dim = wrapped(argument(a, 1), all->elements.size());

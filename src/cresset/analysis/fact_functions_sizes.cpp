@@ -1,5 +1,6 @@
 // Functions of rules for facts that compute sizes: of what is broadcast, viewed, multiplied, indexed.
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 
@@ -306,8 +307,23 @@ Fact convolvedBack(Facts a) {
   return sizesAlone(std::move(result));
 }
 
-/// counted(start, end, step): how many numbers a range of ints has; of other ranges it is not known.
+std::optional<double> realNumber(const Fact& number) {
+  if (number.kind == Kind::Float) return number.real;
+  const auto whole = number.asNumber();
+  return whole ? std::optional(static_cast<double>(*whole)) : std::nullopt;
+}
+
+/// counted(start, end, step, dtype): how many numbers a range has. Of floats they must be known, and no dtype be asked
+/// for: ranges of ints cut them off first.
 Fact counted(Facts a) {
+  if (std::any_of(a.begin(), a.begin() + 3, [](const Fact& fact) { return fact.kind == Kind::Float; })) {
+    const auto start = realNumber(a[0]), end = realNumber(a[1]), step = realNumber(a[2]);
+    if (!start || !end || !step || argument(a, 3).kind != Kind::None) return Fact::list({anyInt()});
+    const double count = std::ceil((*end - *start) / *step);
+    constexpr double kMost = 1e15;  // numbers up to it are exact
+    if (!(count >= 0 && count <= kMost)) return Fact::list({anyInt()});
+    return Fact::list({Fact::integer(static_cast<int64_t>(count))});
+  }
   const Size start = argument(a, 0).asSize(), end = argument(a, 1).asSize();
   const auto step = argument(a, 2).asNumber();
   if (!step || *step == 0 || *step == std::numeric_limits<int64_t>::min()) return Fact::list({anyInt()});

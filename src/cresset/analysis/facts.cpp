@@ -3,6 +3,8 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
+#include <map>
+
 #include "cresset/analysis/fact_rule.h"
 #include "cresset/analysis/operator_facts.h"
 #include "cresset/analysis/value_facts.h"
@@ -21,6 +23,25 @@ class FactPropagator {
   FactPropagator(Graph& graph, const TypeAssumptions& assumptions, bool with_sizes)
       : graph_(graph), values_(graph, with_sizes), operators_(values_, graph, assumptions) {
     for (Value* input : graph.inputs()) setGuarded(input);
+  }
+
+  /// Believes the sizes in the types of the graph's inputs.
+  void readSizesOfInputs() {
+    std::map<int64_t, Size> by_symbol;
+    for (Value* input : graph_.inputs()) {
+      const auto* type = input->type()->castRaw<c10::TensorType>();
+      const auto symbols = type ? type->symbolic_sizes().sizes() : std::nullopt;
+      Fact fact = values_.tensorFact(input);
+      if (!symbols || fact.rank() != symbols->size()) continue;
+      for (size_t i = 0; i < symbols->size(); ++i) {
+        const c10::ShapeSymbol symbol = (*symbols)[i];
+        const Size size = symbol.is_static()
+                              ? Size::constant(symbol.static_size())
+                              : by_symbol.emplace(symbol.value(), fact.elements[i].asSize()).first->second;
+        fact.elements[i] = Fact::integer(size);
+      }
+      values_.set(input, fact);
+    }
   }
 
   GraphFacts run() {
@@ -59,7 +80,10 @@ class FactPropagator {
         return;
       case prim::TupleUnpack:
       case prim::TupleIndex:
-        for (Value* output : node->outputs()) values_.set(output, TensorFacts::of(*output->type()));
+        for (Value* output : node->outputs()) {
+          const Value* element = elementOfTuple(output);
+          values_.set(output, element ? operators_.factOf(element) : Fact::tensor(TensorFacts::of(*output->type())));
+        }
         return;
       case prim::BailOut:
         for (Value* output : node->outputs()) setGuarded(output);
@@ -218,6 +242,12 @@ GraphFacts computeFacts(Graph& graph, const TypeAssumptions& assumptions) {
 
 GraphFacts computeFactsAndSizes(Graph& graph, const TypeAssumptions& assumptions) {
   return FactPropagator(graph, assumptions, /*with_sizes=*/true).run();
+}
+
+GraphFacts computeFactsOfSizedInputs(Graph& graph, const TypeAssumptions& assumptions) {
+  FactPropagator propagator(graph, assumptions, /*with_sizes=*/true);
+  propagator.readSizesOfInputs();
+  return propagator.run();
 }
 
 }  // namespace cresset

@@ -72,5 +72,7 @@ GraphFacts computeFacts(Graph& graph, const TypeAssumptions& assumptions);
 
 /// The same, with sizes and strides. Takes about twice the time.
 GraphFacts computeFactsAndSizes(Graph& graph, const TypeAssumptions& assumptions);
+/// Of calls whose inputs have the sizes in the inputs' types: numbers, and one size for each symbol.
+GraphFacts computeFactsOfSizedInputs(Graph& graph, const TypeAssumptions& assumptions);
 
 }  // namespace cresset

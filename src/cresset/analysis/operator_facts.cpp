@@ -149,8 +149,21 @@ Fact OperatorFacts::factOfFilledList(const Value* list, const Node* reader) cons
   return common && common->isTensor() ? Fact::listOf(std::move(*common)) : Fact();
 }
 
+const Value* elementOfTuple(const Value* value) {
+  const Node* node = value->node();
+  if (node->kind() != prim::TupleUnpack && node->kind() != prim::TupleIndex) return nullptr;
+  const Node* made = node->input(0)->node();
+  if (made->kind() != prim::TupleConstruct) return nullptr;
+  if (node->kind() == prim::TupleUnpack) return made->input(value->offset());
+  const auto count = static_cast<int64_t>(made->inputs().size());
+  const auto index = constantAs<int64_t>(node->input(1));
+  if (!index || *index < -count || *index >= count) return nullptr;
+  return made->input(static_cast<size_t>(*index < 0 ? *index + count : *index));
+}
+
 Fact OperatorFacts::factOf(const Value* value) const {
   if (isTensor(value)) return values_.tensorFact(value);
+  while (const Value* element = elementOfTuple(value)) value = element;
   if (const auto constant = toIValue(value)) return Fact::of(*constant);
   switch (value->type()->kind()) {
     case TypeKind::IntType:

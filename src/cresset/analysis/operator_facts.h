@@ -13,6 +13,9 @@ namespace cresset {
 
 class Operator;
 
+/// What a tuple that the graph makes holds where the value is taken out of it; null for other values.
+const Value* elementOfTuple(const Value* value);
+
 class OperatorFacts {
  public:
   OperatorFacts(ValueFacts& values, Graph& graph, const TypeAssumptions& assumptions);

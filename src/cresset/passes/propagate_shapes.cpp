@@ -12,7 +12,7 @@
 #include <set>
 #include <vector>
 
-#include "cresset/analysis/graph_analyses.h"
+#include "cresset/analysis/facts.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/basic.h"
 #include "cresset/passes/pass.h"
@@ -35,6 +35,7 @@ class ShapeWriter {
     bool changed = false;
     for (Node* node : block->nodes()) {
       for (Value* output : node->outputs()) changed |= refine(output);
+      if (node->kind() == prim::TupleConstruct) changed |= refineTuple(node);
       for (Block* inner : node->blocks()) {
         for (Value* input : inner->inputs()) changed |= refine(input);
         changed |= write(inner);
@@ -52,60 +53,18 @@ class ShapeWriter {
   }
 
  private:
-  /// What the types of inputs say of their dimensions.
+  /// Which sizes the symbols in types of inputs stand for.
   void readInput(const Value* input) {
     const auto* type = input->type()->castRaw<c10::TensorType>();
-    const auto sizes = type ? type->symbolic_sizes().sizes() : std::nullopt;
-    if (!sizes) return;
-    for (size_t i = 0; i < sizes->size(); ++i) {
-      const Size dimension = Size::ofDimension(input->unique(), i);
-      const c10::ShapeSymbol symbol = (*sizes)[i];
-      if (symbol.is_static()) {
-        known_.emplace(dimension, Size::constant(symbol.static_size()));
-      } else {
-        // Dimensions with one symbol are one size: the first of them.
-        const auto [first, is_new] = dimensions_.emplace(symbol.value(), dimension);
-        if (!is_new) known_.emplace(dimension, first->second);
-        if (is_new) symbols_.emplace(dimension, symbol);
-        taken_.insert(symbol.value());
-      }
+    const auto symbols = type ? type->symbolic_sizes().sizes() : std::nullopt;
+    if (!symbols) return;
+    const std::span<const Size> sizes = facts_.sizesOf(input);
+    for (size_t i = 0; i < symbols->size(); ++i) {
+      const c10::ShapeSymbol symbol = (*symbols)[i];
+      if (symbol.is_static()) continue;
+      const bool is_new = taken_.insert(symbol.value()).second;
+      if (is_new && sizes.size() == symbols->size()) symbols_.emplace(sizes[i], symbol);
     }
-  }
-
-  /// The size with what is known put in.
-  Size substituted(const Size& size) const {
-    if (!size.isKnown() || size.asConstant()) return size;
-    Size sum = Size::constant(0);
-    for (const Size::Term& term : size.terms()) {
-      Size product = Size::constant(term.coefficient);
-      for (const Size::VariablePtr& factor : term.factors) product = product * valueOf(*factor);
-      sum = sum + product;
-    }
-    return sum;
-  }
-
-  Size valueOf(const Size::Variable& variable) const {
-    using Kind = Size::Variable::Kind;
-    switch (variable.kind) {
-      case Kind::Dimension: {
-        const Size dimension = Size::ofDimension(variable.value, variable.dim);
-        const auto known = known_.find(dimension);
-        return known == known_.end() ? dimension : known->second;
-      }
-      case Kind::Stride:
-        return Size::ofStride(variable.value, variable.dim);
-      case Kind::Int:
-        return Size::ofInt(variable.value);
-      case Kind::Quotient:
-        return Size::floorDivide(substituted(variable.operands[0]), substituted(variable.operands[1]));
-      case Kind::Broadcast: {
-        Size all = substituted(variable.operands[0]);
-        for (size_t i = 1; i < variable.operands.size(); ++i)
-          all = Size::broadcast(all, substituted(variable.operands[i]));
-        return all;
-      }
-    }
-    return Size();
   }
 
   /// `before`: the symbol that the type has already, which says nothing by itself: types without sizes have one for
@@ -127,37 +86,53 @@ class ShapeWriter {
 
   bool refine(Value* value) {
     const std::span<const Size> sizes = facts_.sizesOf(value);
-    if (value->type()->kind() != c10::TypeKind::TensorType || sizes.empty()) return false;
+    const TensorFacts& facts = facts_.of(value);
+    if (value->type()->kind() != c10::TypeKind::TensorType || !facts.rank || sizes.size() != *facts.rank) return false;
     const auto& type = value->type()->expectRef<c10::TensorType>();
     const auto before = type.symbolic_sizes().sizes();
-    if (!before || before->size() != sizes.size()) return false;
+    if (before && before->size() != sizes.size()) return false;
     std::vector<c10::ShapeSymbol> symbols;
     std::vector<int64_t> numbers, strides;
     for (size_t i = 0; i < sizes.size(); ++i) {
-      symbols.push_back(symbolOf(substituted(sizes[i]), (*before)[i]));
+      symbols.push_back(symbolOf(sizes[i], before ? (*before)[i] : c10::ShapeSymbol::newSymbol()));
       if (symbols.back().is_static()) numbers.push_back(symbols.back().static_size());
     }
     for (const Size& stride : facts_.stridesOf(value)) {
-      const auto number = substituted(stride).asConstant();
+      const auto number = stride.asConstant();
       if (number && *number >= 0) strides.push_back(*number);
     }
-    if (symbols == *before && (type.strides().concrete_sizes() || strides.size() != sizes.size())) return false;
-    if (numbers.size() == sizes.size() && strides.size() == sizes.size()) {
-      value->setType(c10::TensorType::create(
-          type.scalarType(), type.device(), c10::VaryingShape<int64_t>(numbers), c10::VaryingShape<int64_t>(strides),
-          type.requiresGrad()));
-    } else {
-      if (symbols == *before) return false;
-      value->setType(c10::TensorType::create(
-          type.scalarType(), type.device(), c10::SymbolicShape(symbols), c10::VaryingShape<c10::Stride>(sizes.size()),
-          type.requiresGrad()));
-    }
+    const bool has_strides = numbers.size() == sizes.size() && strides.size() == sizes.size();
+    if (symbols == before && (!has_strides || type.strides().concrete_sizes())) return false;
+    // Sizes decide ranks, and those dtypes and more.
+    const auto dtype = type.scalarType() ? type.scalarType() : facts.dtype;
+    const auto device = type.device() ? type.device() : facts.device;
+    const auto requires_grad = type.requiresGrad() ? type.requiresGrad() : facts.requires_grad;
+    value->setType(
+        has_strides ? c10::TensorType::create(
+                          dtype, device, c10::VaryingShape<int64_t>(numbers), c10::VaryingShape<int64_t>(strides),
+                          requires_grad)
+                    : c10::TensorType::create(
+                          dtype, device, c10::SymbolicShape(symbols), c10::VaryingShape<c10::Stride>(sizes.size()),
+                          requires_grad));
     return true;
   }
 
+  /// The tuple has what its elements' types say.
+  static bool refineTuple(Node* node) {
+    const TypePtr type = node->output()->type();
+    std::vector<TypePtr> elements = type->containedTypes().vec();
+    bool changed = false;
+    for (size_t i = 0; i < elements.size() && i < node->inputs().size(); ++i) {
+      const TypePtr& element = node->input(i)->type();
+      if (*element == *elements[i] || !element->isSubtypeOf(*elements[i])) continue;
+      elements[i] = element;
+      changed = true;
+    }
+    if (changed) node->output()->setType(type->withContained(std::move(elements)));
+    return changed;
+  }
+
   const GraphFacts& facts_;
-  std::map<Size, Size, SizeOrder> known_;                // dimensions of inputs
-  std::map<int64_t, Size> dimensions_;                   // by symbol of an input's type
   std::map<Size, c10::ShapeSymbol, SizeOrder> symbols_;  // of what is no number
   std::set<int64_t> taken_;                              // symbols that stand for a size already
 };
@@ -256,8 +231,8 @@ void collectSymbols(Block* block, std::vector<c10::ShapeSymbol>& symbols) {
 
 ShapeComputation computeShapes(Graph& graph) {
   propagateTypes(graph, {});
-  const auto facts = factsOf(graph, {}, /*with_sizes=*/true);
-  ShapeWriter writer(graph, *facts);
+  const GraphFacts facts = computeFactsOfSizedInputs(graph, {});
+  ShapeWriter writer(graph, facts);
   writer.write(graph.block());
   SizeEmitter emitter(graph);
   ShapeComputation result{emitter.graph(), {}};
@@ -274,8 +249,8 @@ ShapeComputation computeShapes(Graph& graph) {
 
 static bool propagateShapes(Graph& graph, const TypeAssumptions& assumptions) {
   const bool changed = propagateTypes(graph, assumptions);
-  const auto facts = factsOf(graph, assumptions, /*with_sizes=*/true);
-  return ShapeWriter(graph, *facts).write(graph.block()) || changed;
+  const GraphFacts facts = computeFactsOfSizedInputs(graph, assumptions);
+  return ShapeWriter(graph, facts).write(graph.block()) || changed;
 }
 
 CRESSET_PASS_FOR_CALLS(

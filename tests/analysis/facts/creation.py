@@ -8,7 +8,7 @@ def f(x, n: int):
 %8: Float(%n, 2) on cpu, contiguous, new, requires no gradient
 %14: Half(%x.size(0)) on cpu, dense, new, requires no gradient
 %19: Long(%n) on cpu, contiguous, new, requires no gradient
-%25: Float(%25.size(0)) on cpu, contiguous, new, requires no gradient
+%25: Float(1) on cpu, contiguous, new, requires no gradient
 %32: Long(2) on cpu, contiguous, new, requires no gradient
 %39: ? of unknown rank on cpu, requires no gradient
 %45: Float(%n) on cpu, contiguous, new, requires no gradient

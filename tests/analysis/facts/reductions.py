@@ -11,12 +11,12 @@ def f(x):
 %18: Float(%x.size(0), 1) on cpu, contiguous, new, requires no gradient
 %21: Float(%x.size(1)) on cpu, contiguous, new, requires no gradient
 %22: Long(%x.size(1)) on cpu, contiguous, new, requires no gradient
-%25: ? of unknown rank
+%25: Float(%x.size(1)) on cpu, contiguous, requires no gradient
 %28: Float(%x.size(1)) on cpu, contiguous, new, requires no gradient
 %29: Long(%x.size(1)) on cpu, contiguous, new, requires no gradient
-%32: ? of unknown rank
+%32: Long(%x.size(1)) on cpu, contiguous, requires no gradient
 %35: Long() on cpu, contiguous, new, requires no gradient
 %36: Bool() on cpu, contiguous, new, requires no gradient
 %38: Float() on cpu, contiguous, new, requires no gradient
 %43: Float(%x.size(1)) on cpu, contiguous, new, requires no gradient
-known of 15 tensors: dtype 13, rank 13, device 13, requires_grad 13, contiguity 12, strides 7, new 12
+known of 15 tensors: dtype 15, rank 15, device 15, requires_grad 15, contiguity 14, strides 9, new 12
