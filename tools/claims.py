@@ -218,7 +218,11 @@ NUMBERS = [
     ("docs/caches.md", r"the (\d+) last used", lambda: constant("python/convert_out.cpp", "kMaxClasses")),
     ("docs/differences.md", r"more than ([\d,]+) parts", PARTS),
     ("docs/differences.md", r"nests deeper than (\d+) levels", NESTING),
-    ("docs/passes.md", r"`inline` adds at most ([\d,]+) nodes", lambda: constant("passes/inline.cpp", "kMaxInserted")),
+    (
+        "docs/passes.md",
+        r"`inline` adds at most ([\d,]+) nodes",
+        lambda: constant("passes/pipelines.h", "kMaxInlinedNodes"),
+    ),
     ("docs/passes.md", r"follows calls (\d+) deep", lambda: constant("passes/inline.cpp", "kMaxDepth")),
     (
         "docs/passes.md",

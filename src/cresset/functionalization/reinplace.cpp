@@ -170,7 +170,7 @@ std::optional<Write> writeThatMakes(const Value* value) {
 
 /// How many tensors the node writes to once it is `write.writer`.
 size_t numWritten(const Write& write) {
-  if (write.node->kind() == write.writer->kind() || inPlaceFormOf(*write.node)) return 1;
+  if (inPlaceFormOf(*write.node)) return 1;
   size_t count = 0;
   for (const size_t operand : tensorWritesOf(write.writer->schema())) {
     const Value* argument = write.node->inputs()[operand];

@@ -64,7 +64,6 @@ class Freezer {
   Module run() {
     // Folding an attribute decides branches, which takes away writes to other attributes, and so on. What is folded
     // away makes room for more calls: all rounds together may inline as much as one run of the pass.
-    constexpr size_t kMaxInlined = 250'000;  // nodes
     size_t inlined = 0;
     for (bool changed = true; changed;) {
       changed = false;
@@ -74,7 +73,7 @@ class Freezer {
           const size_t before = graph->numNodes();
           changed |= foldAttributes(
               *graph, [&](Graph& of) { return setConcreteTypes(of.block()); },
-              [&](Graph& of) { return fold(of.block()); }, /*may_inline=*/inlined < kMaxInlined);
+              [&](Graph& of) { return fold(of.block()); }, /*may_inline=*/inlined < kMaxInlinedNodes);
           inlined += std::max(graph->numNodes(), before) - before;
         }
       }

@@ -62,7 +62,7 @@ bool less(const IValue& a, const IValue& b) {
   if constexpr (std::is_same_v<T, at::Tensor>) {
     return at::_ops::lt_Tensor::call(a.toTensor(), b.toTensor()).is_nonzero();
   } else if constexpr (std::is_same_v<T, std::string>) {
-    return !a.isSameIdentity(b) && lessTexts(a.toStringRef(), b.toStringRef());
+    return lessTexts(a.toStringRef(), b.toStringRef());
   } else {
     return Arg<T>::get(a) < Arg<T>::get(b);
   }

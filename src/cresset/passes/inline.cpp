@@ -31,9 +31,8 @@
 namespace cresset {
 namespace {
 
-constexpr size_t kMaxInserted = 250'000;  // nodes, by one run of the pass
-constexpr int kMaxDepth = 500;            // calls inside of each other
-constexpr size_t kMaxNesting = 1'000;     // blocks inside of each other
+constexpr int kMaxDepth = 500;         // calls inside of each other
+constexpr size_t kMaxNesting = 1'000;  // blocks inside of each other
 
 /// How many blocks the node stands in.
 size_t nestingOf(const Node& node) {
@@ -141,7 +140,7 @@ class Inliner {
   }
 
   bool is_for_people_;
-  size_t left_ = kMaxInserted;
+  size_t left_ = kMaxInlinedNodes;
 };
 
 /// Whether nothing but attributes of the object and the thread's state may be other ones after the method.

@@ -24,6 +24,8 @@ void tidyDefinition(Graph& graph);
 bool inlineForReading(Graph& graph);
 /// The same of a function's graph, as it and those of what it calls are shown (Function::editableGraph).
 std::shared_ptr<Graph> inlinedForPeople(Function& function);
+/// How many nodes one run of `inline` adds at most; and freezing, in all its rounds.
+inline constexpr size_t kMaxInlinedNodes = 250'000;
 
 // ---- freezing ----
 
