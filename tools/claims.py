@@ -223,6 +223,11 @@ NUMBERS = [
         r"`inline` adds at most ([\d,]+) nodes",
         lambda: constant("passes/pipelines.h", "kMaxInlinedNodes"),
     ),
+    (
+        "docs/functionalization.md",
+        r"with more than (\d+) views between",
+        lambda: constant("functionalization/places.h", "kMaxViewDepth"),
+    ),
     ("docs/passes.md", r"follows calls (\d+) deep", lambda: constant("passes/inline.cpp", "kMaxDepth")),
     (
         "docs/passes.md",

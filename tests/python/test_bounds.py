@@ -211,6 +211,41 @@ def test_freezing_calls_that_double():
     assert count < 600_000 and "prim::CallMethod" in str(frozen.graph)
 
 
+def test_freezing_own_methods_that_double():
+    names = ["forward", *(f"f{i}" for i in range(22))]
+    source = "".join(
+        f"  def {name}(self, x: Tensor):\n    return self.{callee}(self.{callee}(x))\n"
+        for name, callee in zip(names, names[1:])
+    )
+    leaf = f"  def {names[-1]}(self, x: Tensor):\n    return x + 1\n"
+    module = torch.nn.Module()
+    module = cresset.script(module)
+    for method in [leaf, *reversed(source.split("  def ")[1:])]:
+        module.define(method if method.startswith("  def") else "  def " + method)
+    with pytest.raises(cresset.CompileError, match="this call of 'f21' is left: .*more than 250000 nodes"):
+        cresset.freeze(module.eval())
+
+
+@pytest.mark.parametrize("count", [90, 3000])
+def test_views_of_views_that_are_written(count):
+    """Time and memory of functionalization grow with the nodes."""
+    lines = ["graph(%x0 : Tensor, %d : int, %i : int):", "  %v0 : Tensor = aten::select(%x0, %d, %i)"]
+    for k in range(count):
+        lines.append(f"  %v{k + 1} : Tensor = aten::transpose(%v{k}, %d, %i)")
+        lines.append(f"  %x{k + 1} : Tensor = aten::add_(%v{k + 1}, %i, %i)")
+    graph = cresset.parse_ir("\n".join([*lines, f"  return (%v{count})"]))
+    left = cresset.passes.functionalize(graph)
+    nodes = sum(1 for _ in str(graph).splitlines())
+    if count == 90:
+        assert "aten::add_" not in str(graph) and nodes < 90 * 90 * 8
+    else:
+        assert "more than 100 views between the tensor and its memory" in str(left) and nodes < 100 * 100 * 8 + 2 * count
+    before = len(str(graph))
+    cresset.passes.reinplace(graph)
+    cresset.passes.remove_views(graph)
+    assert len(str(graph)) <= before * 2
+
+
 def test_lists_of_script_objects_stay_sortable():
     values: List[int] = [3, 1, 2]
     assert [a for a, _ in keys("return self.a < other.a")(values, 0, False)] == [1, 2, 3]

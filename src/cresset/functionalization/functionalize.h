@@ -31,8 +31,8 @@ struct Functionalized {
 };
 
 /// Rewrites the graph. `inputs_are_distinct`: the caller promises that tensors which come in as different inputs share
-/// no memory with each other, nor do attributes of objects at different paths. Time is in proportion to the nodes and
-/// to the views of views that are written to.
+/// no memory with each other, nor do attributes of objects at different paths. Time is in proportion to the nodes; a
+/// write costs as many as there are views between it and its memory, at most kMaxViewDepth.
 Functionalized functionalize(Graph& graph, bool inputs_are_distinct);
 
 /// Replaces views, and operators that may return a view, by operators that return the same in new memory: for after

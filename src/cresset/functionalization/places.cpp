@@ -162,7 +162,8 @@ void Places::visit(Node* node) {
     const auto index = is_element ? constantAs<int64_t>(node->input(1)) : std::optional<int64_t>(0);
     if (!index || *index < 0) return;
     for (size_t i = 0; i < node->outputs().size(); ++i) {
-      add(node->output(i), {Place::Kind::Element, list->root, list, nullptr, *index + static_cast<int64_t>(i)});
+      add(node->output(i),
+          {Place::Kind::Element, list->root, list, nullptr, *index + static_cast<int64_t>(i), list->depth});
     }
     return;
   }
@@ -170,14 +171,15 @@ void Places::visit(Node* node) {
   if (!op) return;
   if (!op->isMutable() && isReversibleView(*op)) {
     const Place* base = of(node->input(0));
-    if (!base || node->outputs().size() != 1 || node->inputs().size() != op->schema().arguments().size()) return;
+    if (!base || base->depth == kMaxViewDepth) return;
+    if (node->outputs().size() != 1 || node->inputs().size() != op->schema().arguments().size()) return;
     for (const Value* argument : node->inputs()) {
       if (!isSettled(argument)) return;
       // Of further tensors views take the sizes.
       if (argument != node->input(0) && isTensor(argument) && sizes_change_) return;
     }
     const auto kind = isViewsInList(*op) ? Place::Kind::List : Place::Kind::View;
-    add(node->output(), {kind, base->root, base, node, 0});
+    add(node->output(), {kind, base->root, base, node, 0, base->depth + 1});
     return;
   }
   if (op->schema().is_vararg() || op->schema().returns().size() != node->outputs().size()) return;

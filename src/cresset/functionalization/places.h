@@ -26,7 +26,11 @@ struct Place {
   const Place* parent = nullptr;  // null for a root
   Node* view = nullptr;           // of a view or list
   int64_t index = 0;              // of an element
+  uint32_t depth = 0;             // how many views there are between it and the root
 };
+
+/// Views of more views have no place: each write costs its depth.
+constexpr uint32_t kMaxViewDepth = 100;
 
 class Places {
  public:

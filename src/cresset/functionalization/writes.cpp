@@ -182,6 +182,9 @@ std::string Writes::whyNoPlace(const Value* tensor) const {
   const Operator* view = knownOperator(*source);
   if (view && !whyNotReversed(*view).empty())
     return "the tensor comes from " + name + ": " + std::string(whyNotReversed(*view));
+  if (const Place* base = view && isReversibleView(*view) ? places_.of(source->input(0)) : nullptr;
+      base && base->depth == kMaxViewDepth)
+    return "there are more than " + std::to_string(kMaxViewDepth) + " views between the tensor and its memory";
   if (source->kind() == prim::GetAttr)
     return "the tensor is an attribute that the graph may set; cresset.passes.lower_graph makes attributes inputs";
   return "the tensor comes from " + name + ", so that which memory it is is not known";

@@ -231,12 +231,33 @@ class Freezer {
     return made->output()->setType(type);
   }
 
-  void refuseSelf() {
-    if (kept_.isWhole(*root_->type())) {
-      throw UserError(
-          "attempted to freeze a module that return itself: it does, or it hands itself on to something that can't be "
-          "inlined");
+  /// A call of a method of the module itself, with what it says in the source.
+  Node* ownCallIn(Block* block) {
+    for (Node* node : block->nodes()) {
+      if (node->kind() == prim::CallMethod && kept_.objectOf(node->input(0)) == root_) return node;
+      for (Block* inner : node->blocks()) {
+        if (Node* found = ownCallIn(inner)) return found;
+      }
     }
+    return nullptr;
+  }
+
+  void refuseSelf() {
+    if (!kept_.isWhole(*root_->type())) return;
+    for (const EntryMethod& method : methods_) {
+      for (Graph* graph : withForks(*method.graph)) {
+        const Node* call = ownCallIn(graph->block());
+        if (!call) continue;
+        throw UserError(
+            "freezing inlines a module's calls of its own methods, and this call of '" + call->s(attr::name) +
+                "' is left: the method calls itself, or more than " + std::to_string(kMaxInlinedNodes) +
+                " nodes would be inlined",
+            call->sourceRange());
+      }
+    }
+    throw UserError(
+        "attempted to freeze a module that return itself: it does, or it hands itself on to something that can't be "
+        "inlined");
   }
 
   // What is left.
