@@ -43,12 +43,20 @@ void eachTensor(c10::IValue& value, const Visit& visit) {
   }
 }
 
-inline std::vector<at::Tensor> tensorsIn(c10::IValue value) {
+/// Calls `read(const at::Tensor&)` with each defined tensor.
+template <typename Read>
+void readTensors(const c10::IValue& value, const Read& read) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) read(value.toTensor());
+  } else if (value.isList()) {
+    for (const c10::IValue& element : value.toListRef())
+      if (element.isTensor() && element.toTensor().defined()) read(element.toTensor());
+  }
+}
+
+inline std::vector<at::Tensor> tensorsIn(const c10::IValue& value) {
   std::vector<at::Tensor> tensors;
-  eachTensor(value, [&](const at::Tensor& tensor) {
-    tensors.push_back(tensor);
-    return false;
-  });
+  readTensors(value, [&](const at::Tensor& tensor) { tensors.push_back(tensor); });
   return tensors;
 }
 

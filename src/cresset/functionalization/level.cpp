@@ -397,7 +397,7 @@ bool Level::passRead(const c10::OperatorHandle& op, c10::DispatchKeySet keys, st
   if (!any) return false;
   handOn(op, keys, stack);
   for (size_t i = stack.size() - op.schema().returns().size(); i < stack.size(); ++i)
-    for (const at::Tensor& tensor : tensorsIn(stack[i])) read_.push_back(tensor);
+    readTensors(stack[i], [&](const at::Tensor& tensor) { read_.push_back(tensor); });
   return true;
 }
 
@@ -491,13 +491,15 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
   if (takeLiteral(op, keys, stack) || passRead(op, keys, stack)) return;
   const size_t count = op.schema().arguments().size();
   const auto first = stack.end() - static_cast<ptrdiff_t>(count);
+  const bool mutates = op.schema().is_mutable();
   bool wrapped = false, tensors = false;
-  std::vector<IValue> given;
-  std::vector<const c10::TensorImpl*> passed;  // wrappers that a caller below the program has, which gets them again
+  std::vector<IValue> given;  // if it writes
+  c10::SmallVector<const c10::TensorImpl*, 4>
+      passed;  // wrappers that a caller below the program has, which gets them again
   c10::DispatchKeySet added;
   for (auto at = first; at != stack.end(); ++at) {
     if (!at->isTensor() && !at->isList()) continue;
-    if (given.empty()) given.assign(first, stack.end());
+    if (mutates && given.empty()) given.assign(first, stack.end());
     eachTensor(*at, [&](at::Tensor& tensor) {
       tensors = true;
       at::Tensor lifted = lift(tensor);
@@ -511,7 +513,6 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
       return is_other;
     });
   }
-  const bool mutates = op.schema().is_mutable();
   const bool literal = !tensors && (isMadeForLiteral() || isMadeForReading(op));
   if (mutates && tensors) checkWrites(op, given, std::span<const IValue>(stack).last(count));
   if (wrapped) {

@@ -1,7 +1,6 @@
 #include "cresset/functionalization/wrapper.h"
 
 #include <ATen/EmptyTensor.h>
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/core/TensorOptions.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -175,28 +174,27 @@ at::Tensor standIn(const at::Tensor& like) {
 
 // ---- Where operators go
 
-struct Emission::Below {
-  at::AutoDispatchBelowADInplaceOrView autograd;
-  bool python = c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python);
-  bool snapshot = c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::PythonTLSSnapshot);
-  bool hidden = hidden_from_modes;
-};
+namespace {
 
-Emission::Emission(const LevelState& level) : below_(std::make_unique<Below>()) {
-  if (hidden_from_modes) {
-    hidden_from_modes = false;
-    c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::Python, false);
-    c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::PythonTLSSnapshot, false);
-  }
+/// Whether PyTorch's modes of Python see what this thread calls.
+void showToModes(bool shown) {
+  hidden_from_modes = !shown;
+  c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::Python, !shown);
+  c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::PythonTLSSnapshot, !shown);
+}
+
+}  // namespace
+
+// Where modes are hidden, both of their keys are excluded.
+Emission::Emission(const LevelState& level) : was_hidden_(hidden_from_modes) {
+  if (was_hidden_) showToModes(true);
   const detail::ClientFrame* innermost = detail::activeClients();
   if (level.open && innermost && innermost->client == level.client) outward_.emplace();
 }
 
 Emission::~Emission() {
   outward_.reset();
-  hidden_from_modes = below_->hidden;
-  c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::Python, below_->python);
-  c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::PythonTLSSnapshot, below_->snapshot);
+  if (was_hidden_) showToModes(false);
 }
 
 HiddenFromModes::HiddenFromModes()

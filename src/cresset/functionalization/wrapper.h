@@ -17,6 +17,7 @@
 // Threads: wrappers of a level are used by one thread at a time; any may drop the last reference to one.
 #pragma once
 
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
@@ -138,8 +139,8 @@ class Emission {
   Emission& operator=(const Emission&) = delete;
 
  private:
-  struct Below;
-  std::unique_ptr<Below> below_;
+  at::AutoDispatchBelowADInplaceOrView below_;
+  bool was_hidden_;  // from modes
   std::optional<HandingOn> outward_;
 };
 

@@ -127,9 +127,9 @@ bool shareStorage(const at::Tensor& a, const at::Tensor& b) {
 at::Tensor unshared(at::Tensor value, const std::vector<IValue>& given, const LevelState& level) {
   bool shares = false;
   for (const IValue& argument : given) {
-    for (const at::Tensor& tensor : tensorsIn(argument)) {
+    readTensors(argument, [&](const at::Tensor& tensor) {
       shares |= tensor.is_same(value) || (!wrapperOf(tensor) && !wrapperOf(value) && shareStorage(tensor, value));
-    }
+    });
   }
   if (!shares) return value;
   const Emission emission(level);
@@ -167,12 +167,18 @@ class CallWithWrappers {
       : op_(op),
         schema_(op.schema()),
         stack_(stack),
-        arguments_(stack.end() - static_cast<ptrdiff_t>(schema_.arguments().size()), stack.end()) {
+        arguments_(std::make_move_iterator(firstOf(stack, schema_)), std::make_move_iterator(stack.end())) {
+    stack_.erase(firstOf(stack_, schema_), stack_.end());
     for (const IValue& argument : arguments_) {
-      for (const at::Tensor& tensor : tensorsIn(argument)) {
+      readTensors(argument, [&](const at::Tensor& tensor) {
         if (const Wrapper* wrapper = wrapperOf(tensor)) noteLevel(wrapper->memory().level);
-      }
+      });
     }
+  }
+
+ private:
+  static std::vector<IValue>::iterator firstOf(std::vector<IValue>& stack, const c10::FunctionSchema& schema) {
+    return stack.end() - static_cast<ptrdiff_t>(schema.arguments().size());
   }
 
  protected:
@@ -208,7 +214,6 @@ class CallWithWrappers {
   }
 
   void finish(std::vector<IValue> results) {
-    stack_.erase(stack_.end() - static_cast<ptrdiff_t>(arguments_.size()), stack_.end());
     for (IValue& result : results) stack_.push_back(std::move(result));
   }
 
@@ -219,12 +224,12 @@ class CallWithWrappers {
     at::Tensor found;
     bool shares = false;
     for (size_t i = 0; i < values.size(); ++i) {
-      const std::vector<at::Tensor> plain = tensorsIn(values[i]), given = tensorsIn(arguments_[i]);
-      for (size_t k = 0; k < plain.size(); ++k) {
-        const at::Tensor& used = plain[k];
-        if (used.is_same(result)) found = given[k];
+      size_t place = 0;
+      readTensors(values[i], [&](const at::Tensor& used) {
+        if (used.is_same(result)) found = tensorsIn(arguments_[i])[place];
         shares |= shareStorage(used, result);
-      }
+        ++place;
+      });
     }
     if (found.defined()) {
       result = found;
@@ -242,11 +247,11 @@ class CallWithWrappers {
     if (!copiesViews(*level_)) return false;
     bool may_be = false;
     for (const IValue& argument : arguments_) {
-      for (const at::Tensor& tensor : tensorsIn(argument)) {
+      readTensors(argument, [&](const at::Tensor& tensor) {
         const Wrapper* wrapper = own(tensor);
         may_be |= wrapper && wrapper->memory().relaid;
         for (int64_t d = 0; wrapper && d < tensor.dim(); ++d) may_be |= tensor.size(d) > 1 && tensor.stride(d) == 0;
-      }
+      });
     }
     if (!may_be) return false;
     const Operator* known = OperatorTable::get().find(toString(op_.operator_name()));
@@ -550,9 +555,11 @@ class Call : CallWithWrappers {
 
   void compute() {
     const std::vector<IValue> given = values();
-    std::vector<IValue> results = given;
-    call(op_, results);
-    finish(wrapResults(std::move(results), given));
+    stack_.insert(stack_.end(), given.begin(), given.end());
+    call(op_, stack_);
+    const Emission emission(*level_);
+    for (size_t i = stack_.size() - schema_.returns().size(); i < stack_.size(); ++i)
+      eachTensor(stack_[i], [&](at::Tensor& tensor) { return wrapResult(tensor, given); });
   }
 
   // ---- Writes

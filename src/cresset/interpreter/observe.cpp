@@ -83,6 +83,14 @@ void Run::charge(size_t bytes) {
   meter_->audit(roots, bytes + registers_.size() * sizeof(c10::IValue) + frames_.capacity() * sizeof(Frame));
 }
 
+size_t Run::chargeDoubling(const DictMap& dict, const c10::IValue& key) {
+  if (!meter_ || !isFull(dict) || dict.find(key) != dict.end()) return 0;
+  // The old table lives until the new one is filled; the next audit sees that it is gone.
+  const size_t doubled = 2 * dict.bucket_count() * ContainerMeter::kDictSlot;
+  charge(doubled);
+  return doubled;
+}
+
 void Run::callOperator(const Instruction& instruction) {
   const Code& code = *frames_.back().code;
   const Operator& op = *code.operators[instruction.b];

@@ -552,11 +552,15 @@ bool Run::interpret() {
     SAVE();
     auto& dict = dictOf(READ(pc->a));
     const auto slots = dict.dict.bucket_count();
+    size_t charged = 0;
+    if OBSERVED
+      charged = chargeDoubling(dict.dict, READ(pc->b));
     if (auto [entry, is_new] = emplaceEntry(dict.dict, READ(pc->b), READ(pc->c)); !is_new) {
       release(std::exchange(entry->second, READ(pc->c)));
     }
     if OBSERVED
-      charge((dictOf(READ(pc->a)).dict.bucket_count() - slots) * ContainerMeter::kDictSlot);
+      charge(
+          std::max(charged, (dictOf(READ(pc->a)).dict.bucket_count() - slots) * ContainerMeter::kDictSlot) - charged);
     NEXT();
   }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cresset/ops/format.h"
+#include "cresset/ops/limits.h"
 #include "cresset/ops/nesting.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
@@ -23,28 +24,40 @@ IValue pairOf(const IValue& key, const IValue& value) {
   return c10::ivalue::Tuple::create(key, value);
 }
 
+// Bytes, rounded up.
+constexpr size_t kSlot = 64, kPair = 160;
+
 IValue keysOf(Dict& dict) {
+  requireMemory(dict.dict.size() * sizeof(IValue));
   std::vector<IValue> keys;
   keys.reserve(dict.dict.size());
   for (const auto& entry : dict.dict) keys.push_back(entry.first);
   return newList(std::move(keys), dict.elementTypes.keyType);
 }
 IValue valuesOf(Dict& dict) {
+  requireMemory(dict.dict.size() * sizeof(IValue));
   std::vector<IValue> values;
   values.reserve(dict.dict.size());
   for (const auto& entry : dict.dict) values.push_back(entry.second);
   return newList(std::move(values), dict.elementTypes.valueType);
 }
 IValue itemsOf(Dict& dict) {
+  requireMemory(dict.dict.size() * kPair);
   std::vector<IValue> items;
   items.reserve(dict.dict.size());
   for (const auto& entry : dict.dict) items.push_back(pairOf(entry.first, entry.second));
   return newList(std::move(items), c10::TupleType::create({dict.elementTypes.keyType, dict.elementTypes.valueType}));
 }
 
+/// As emplaceEntry; the limit is asked before a table is moved to a larger one.
+std::pair<DictMap::iterator, bool> emplace(Dict& dict, IValue key, IValue value) {
+  if (isFull(dict.dict)) requireMemory(2 * dict.dict.bucket_count() * kSlot);
+  return emplaceEntry(dict.dict, std::move(key), std::move(value));
+}
+
 /// Whoever had the place before is released when the dict is whole again.
 void assign(Dict& dict, const IValue& key, const IValue& value) {
-  const auto [entry, is_new] = emplaceEntry(dict.dict, key, value);
+  const auto [entry, is_new] = emplace(dict, key, value);
   if (!is_new) release(std::exchange(entry->second, value));
 }
 void erase(Dict& dict, decltype(Dict::dict)::iterator entry) {
@@ -66,7 +79,7 @@ IValue newDict(c10::TypePtr key, c10::TypePtr value) {
 }
 IValue copyOf(Dict& dict) {
   IValue copy = newDict(dict.elementTypes.keyType, dict.elementTypes.valueType);
-  for (const auto& entry : dict.dict) emplaceEntry(dictOf(copy).dict, entry.first, entry.second);
+  for (const auto& entry : dict.dict) emplace(dictOf(copy), entry.first, entry.second);
   return copy;
 }
 /// The last pair of a key wins; it keeps the place of the first.
@@ -100,7 +113,7 @@ IValue fromPairs(List& pairs) {
        })},                                                                                                           \
       {"aten::setdefault." K "(Dict(" K ", t)(a!) self, " K "(b -> *) key, t(c -> *) default_value) -> t(*)",         \
        kernel([](Dict& dict, IValue& key, IValue& value) {                                                            \
-         return IValue(emplaceEntry(dict.dict, std::move(key), std::move(value)).first->second);                      \
+         return IValue(emplace(dict, std::move(key), std::move(value)).first->second);                                \
        })},                                                                                                           \
       {"aten::pop.Dict_" K "(Dict(" K ", t)(a!) self, " K " key) -> t(*)", kernel([](Dict& dict, IValue& key) {       \
          auto it = lookUp(dict, key);                                                                                 \

@@ -310,6 +310,7 @@ constexpr Row kListRows[] = {
     {"aten::extend.t(t[](a!) self, t[] other) -> ()", kernel([](List& list, List& other) { extend(list, other); })},
     {"aten::insert.t(t[](a!) self, int idx, t(b -> *) el) -> ()", kernel([](List& list, int64_t index, IValue& el) {
        auto size = static_cast<int64_t>(list.list.size());
+       if (list.list.size() == list.list.capacity()) requireMemory(2 * list.list.capacity() * sizeof(IValue));
        list.list.insert(
            list.list.begin() + std::clamp<int64_t>(wrapIndex(index, list.list.size()), 0, size), std::move(el));
      })},

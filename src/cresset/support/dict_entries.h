@@ -12,6 +12,11 @@ namespace cresset {
 
 using DictMap = decltype(c10::detail::DictImpl::dict);
 
+/// Whether one more key moves the table to one of twice the size.
+inline bool isFull(const DictMap& dict) {
+  return static_cast<float>(dict.size() + 1) > static_cast<float>(dict.bucket_count()) * dict.max_load_factor();
+}
+
 /// Throws std::runtime_error, without the entry, if the table has grown far beyond the number of keys.
 void requireDenseTable(DictMap& dict, DictMap::iterator entry);
 
