@@ -379,7 +379,7 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
     def __reduce_ex__(self, protocol):
         raise RuntimeError(
             f"Tried to serialize object {self._c.qualified_name} which does not have a __getstate__ method defined! "
-            f"A {type(self).__name__} can't be pickled, because its code belongs to an archive: save it with cresset.save, "
+            f"A {type(self).__name__} can't be pickled, as a pickle has no place for its code: save it with cresset.save, "
             "keep the archive, or its path, and load that instead."
         )
 

@@ -99,6 +99,8 @@ def _knows(text, may_be_random, differentiates):
     if function is None:
         return False
     graph = function.inlined_graph
+    if any(node.inputsAt(0).type().kind() == "BoolType" for node in graph.findAllNodes("aten::Int")):
+        return False  # in the language a bool is an int where an operator takes any number
     known = {"aten::grad"} if differentiates else set()
     if _C._unknown_operators(graph, may_be_random) <= known:
         return True

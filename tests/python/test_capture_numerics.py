@@ -235,3 +235,38 @@ def test_settings_of_a_graph_are_forgotten_with_the_function():
     del compiled, namespace
     cresset.reset()
     assert len(options.settings) <= before + 2
+
+
+@pytest.mark.parametrize(
+    "of_mask",
+    [
+        lambda m, x: torch.where(m, True, False),
+        lambda m, x: torch.where(m, True, m),
+        lambda m, x: torch.where(m, m, False),
+        lambda m, x: m ^ True,
+        lambda m, x: m | (x.dim() == 1),
+        lambda m, x: m & x.is_floating_point(),
+        lambda m, x: m.masked_fill(m, False),
+        lambda m, x: torch.full_like(m, True),
+        lambda m, x: torch.full((x.size(0),), True),
+        lambda m, x: x.new_full((x.size(0),), True, dtype=None).to(bool),
+        lambda m, x: F.pad(m, (0, 1), value=True)[:-1],
+        lambda m, x: torch.logical_and(m, torch.tensor(True)),
+        lambda m, x: m.eq(True),
+        lambda m, x: m.clone().fill_(True),
+        lambda m, x: torch.clamp(m.int(), min=True).bool(),
+        lambda m, x: m * True,
+        lambda m, x: m + False,
+    ],
+)
+def test_bools_stay_bools(of_mask):
+    """In scripts a bool is an int where an operator takes any number; not in graphs."""
+
+    def function(x):
+        y = (x * 2).tanh() + x
+        keep = of_mask(y.abs() > 0.5, x)
+        return y[keep].sin() * 2, keep.dtype, keep
+
+    compiled = cresset.compile(function)
+    for x in (torch.tensor([0.1, 1.0, 2.0, 0.05]), torch.tensor([0.6, 0.01, 0.2])) * 3:
+        assert same(compiled(x), function(x))

@@ -884,3 +884,33 @@ def test_only_lines_near_the_code_are_kept():
     for error in (ours, theirs):
         assert "torch/nn/functional.py" in str(error.value) or "torch/nn/modules/conv.py" in str(error.value)
         assert "<--- HERE" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "traced",
+    [
+        lambda x: x[torch.full((x.size(0),), True)],
+        lambda x: torch.where(x > 0, True, False),
+        lambda x: torch.where(x > 0, x > 1, False),
+        lambda x: x[(x > 0) ^ True] * 2,
+        lambda x: (x > 0) & True | False,
+        lambda x: (~torch.full((3,), True)).sum(),
+        lambda x: x[torch.cat([x > 0, torch.full((1,), True)])[1:]],
+        lambda x: x.unsqueeze(0).masked_fill(torch.full((3, 3), True).triu(1), -9.0),
+        lambda x: ((x > 0).clone().fill_(True), (x > 0).masked_fill(x > 1, True), x.new_full((2,), True, dtype=bool)),
+        lambda x: (x * True, x + False, x.is_contiguous() * x, x * (x.shape[0] > 1), (x > 0) * True, (x > 0).sum() + True),
+        lambda x: (torch.full_like(x > 0, True), (x > 0) == True, x - True, x / True, x**True),  # noqa: E712
+    ],
+)  # fmt: skip
+def test_bools_of_traces_in_archives(traced):
+    """A bool that an operator took for a number is one again."""
+    function = cresset.trace(traced, (torch.randn(3),))
+    buffer = io.BytesIO()
+    cresset.save(function, buffer)
+    loaded = cresset.load(io.BytesIO(buffer.getvalue()))
+    again = io.BytesIO()
+    cresset.save(loaded, again)
+    for x in (torch.tensor([1.0, 2.0, 3.0]), torch.tensor([-1.0, 0.5, 0.0])) * 2:
+        expected = traced(x)
+        for found in (function(x), loaded(x), cresset.load(io.BytesIO(again.getvalue()))(x)):
+            torch.testing.assert_close(found, expected, rtol=0, atol=0)

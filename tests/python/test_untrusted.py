@@ -506,6 +506,75 @@ def test_states_of_packed_weights(place, number, message):
         cresset.load(io.BytesIO(rewritten(saved.getvalue(), "data/0", lambda data: changed)))
 
 
+def test_states_that_code_sets():
+    """A program may change the state that it asked of packed weights, and set it."""
+    unit = cresset.CompilationUnit("""
+def same(w):
+    p = torch.ops.quantized.conv2d_prepack(w, None, [1, 1], [0, 0], [1, 1], 1)
+    p.__setstate__(p.__getstate__())
+    return p.stride()
+def cleared(w):
+    p = torch.ops.quantized.conv2d_prepack(w, None, [1, 1], [0, 0], [1, 1], 1)
+    s = p.__getstate__()
+    s[1].clear()
+    p.__setstate__(s)
+    return 1
+def groups(w):
+    p = torch.ops.quantized.conv2d_prepack(w, None, [1, 1], [0, 0], [1, 1], 1)
+    s = p.__getstate__()
+    s[1][0].mul_(0)
+    p.__setstate__(s)
+    return 1
+""")
+    weight = torch.quantize_per_tensor(torch.ones(2, 2, 3, 3), 0.1, 0, torch.qint8)
+    for _ in range(3):
+        assert unit.same(weight) == [1, 1]
+        with pytest.raises(RuntimeError, match="the state of a packed convolution"):
+            unit.cleared(weight)
+        with pytest.raises(RuntimeError, match="the state of a packed convolution"):
+            unit.groups(weight)
+
+
+class Adds(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+
+
+@pytest.mark.parametrize(
+    "body, message",
+    [
+        ("p = __torch__.torch.classes.c10d.ProcessGroup(0, 1)", r"c10d.ProcessGroup: it is not one of PyTorch's own"),
+        ("p = __torch__.torch.classes._nnapi.Compilation()", "_nnapi.Compilation: it is not one of PyTorch's own"),
+        ("c = __torch__.torch.classes.mkldnn.ConvOpContext; p = c.__new__(c)", "ConvOpContext: it does not check"),
+        ("c = __torch__.torch.classes.sparse.LinearPackedParamsBase; p = [c.__new__(c)]", "ParamsBase: it does not check"),
+    ],
+)  # fmt: skip
+def test_classes_that_code_names(body, message):
+    change = lambda code: code.replace(b"return torch.add(x, 1)", f"{body.replace('; ', chr(10) + '    ')}\n    return x".encode())
+    archive = rewritten(save(Adds()), ".py", change)
+    assert cresset.load(archive, trusted=True) is not None
+    with pytest.raises(cresset.CompileError, match=f"may not use the C.. class torch.classes.{'.*' + message}"):
+        cresset.load(archive)(X)
+
+
+def test_operators_of_any_number_of_arguments():
+    """Called with none, or with what they don't expect."""
+    schemas = [s for s in _C._get_all_schemas() if s.is_vararg]
+    assert len(schemas) > 20
+    arguments = ["", "x", "1", "'a'", "x, 1", "1, x", "x, x, 1", "[x]", "[x], 1", "x, 1, 9", "None, None, None"]
+    called = raised = 0
+    for schema in schemas:
+        for given in arguments:
+            name = schema.name.replace("::", ".")
+            try:
+                function = cresset.CompilationUnit(f"def f(x):\n  r = torch.ops.{name}({given})\n  return x").f
+                called += 1
+                function(X)
+            except RuntimeError:
+                raised += 1
+    assert called > 50 and raised > 50
+
+
 class PackedProduct(torch.nn.Module):
     def __init__(self):
         super().__init__()

@@ -400,6 +400,14 @@ std::string CodePrinter::calleeName(const Node* node) {
       node->sourceRange());
 }
 
+/// Of a trace or of Python's edits: a call by the operator's name alone would make an int of the bool.
+static bool takesBoolAsNumber(const Node& node, const c10::FunctionSchema& schema) {
+  if (schema.is_vararg()) return false;
+  for (size_t i = 0; i < node.inputs().size(); ++i)
+    if (isBoolForNumber(*node.input(i)->type(), *schema.arguments()[i].type())) return true;
+  return false;
+}
+
 void CodePrinter::writeOperatorCall(const Node* node) {
   const Operator* op = operatorOf(*node);  // binding is a cache
   if (!op && node->blocks().empty() && isStructural(node->kind())) {
@@ -407,9 +415,9 @@ void CodePrinter::writeOperatorCall(const Node* node) {
         "A node of kind '" + std::string(node->kind().toQualString()) + "' can't be printed as code.",
         node->sourceRange());
   }
-  if (op && isOnlyCalledByOverload(op->schema()))
+  if (op && (isOnlyCalledByOverload(op->schema()) || takesBoolAsNumber(*node, op->schema())))
     out_ << "ops." << node->kind().ns().toUnqualString() << "." << node->kind().toUnqualString() << "."
-         << op->schema().overload_name() << "(";
+         << (op->schema().overload_name().empty() ? "default" : op->schema().overload_name()) << "(";
   else
     out_ << calleeName(node) << "(";
   if (!op || op->schema().is_vararg()) {

@@ -14,6 +14,8 @@
 #include "cresset/interpreter/run.h"
 #include "cresset/interpreter/run_thread.h"
 #include "cresset/ops/awaitables.h"
+#include "cresset/ops/class_state_checks.h"
+#include "cresset/ops/limits.h"
 #include "cresset/ops/object_slots.h"
 
 namespace cresset {
@@ -265,6 +267,8 @@ void Run::call(const Code& callee, const uint32_t* operands, uint32_t num_inputs
 void Run::callOutside(torch::jit::Function& function, const Instruction& instruction) {
   const uint32_t* operands = frames_.back().code->pool.data() + instruction.a;
   pushOperands(operands + 1, instruction.c);
+  if (function.name() == "__setstate__" && instruction.c == 2)  // of a C++ class
+    requireMemory(checkClassState(function.qualname().prefix(), stack_.back()));
   function.run(stack_);
   if (stack_.empty()) stack_.emplace_back();  // a C++ method that returns nothing
   popResults(operands, 1);

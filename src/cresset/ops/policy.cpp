@@ -21,6 +21,7 @@ using std::string_view;
 constexpr std::array<string_view, 8> kKnownNamespaces = {
     "aten", "prim", "quantized", "_quantized", "sparse", "mkldnn_prepacked", "prepacked", "profiler"};
 
+constexpr string_view kCppClasses = "__torch__.torch.classes.";
 /// Namespaces of C++ classes: packed weights of the operators above (ops/class_state_checks.h), and the profiler's
 /// record.
 constexpr std::array<string_view, 3> kKnownClassNamespaces = {"quantized", "xnnpack", "profiler"};
@@ -179,9 +180,22 @@ void OperatorPolicy::checkBlock(Block& block) const {
               howToTrust(door_) + ", or allow this operator with " + howToAllow(door_, name) + ".",
           node->sourceRange());
     }
+    checkClasses(*node);
     for (Block* inner : node->blocks()) checkBlock(*inner);
     if (node->hasAttribute(attr::Subgraph)) checkBlock(*node->g(attr::Subgraph)->block());
   }
+}
+
+/// C++ classes whose objects the node makes, reads or calls.
+void OperatorPolicy::checkClasses(const Node& node) const {
+  const auto check = [&](const Value* value) {
+    const auto* type = value->type()->castRaw<c10::ClassType>();
+    if (!type || !type->name()) return;
+    const std::string name = type->name()->qualifiedName();
+    if (name.starts_with(kCppClasses)) checkClass(name, node.sourceRange());
+  };
+  for (const Value* output : node.outputs()) check(output);
+  if (node.kind() == prim::CallMethod) check(node.input(0));
 }
 
 void OperatorPolicy::check(Graph& graph) const {
@@ -189,18 +203,16 @@ void OperatorPolicy::check(Graph& graph) const {
 }
 
 void OperatorPolicy::checkClass(string_view qualified_name, const SourceRange& range) const {
-  constexpr string_view kPrefix = "__torch__.";
-  if (qualified_name.starts_with(kPrefix)) qualified_name.remove_prefix(kPrefix.size());
-  constexpr string_view kClasses = "torch.classes.";
-  const string_view rest = qualified_name.substr(std::min(kClasses.size(), qualified_name.size()));
+  const string_view rest = qualified_name.substr(std::min(kCppClasses.size(), qualified_name.size()));
+  qualified_name.remove_prefix(std::min(string_view("__torch__.").size(), qualified_name.size()));
   const string_view space = rest.substr(0, rest.find('.'));
   if (isOneOf(space, kKnownClassNamespaces) || isNamed(qualified_name)) return;
   const char* reason = isOneOf(space, kUncheckedClassNamespaces)
                            ? "it does not check the state that an archive holds of it"
                            : "it is not one of PyTorch's own, so nothing is known of it";
   throw UserError(
-      "This archive was loaded as untrusted, and may not use the C++ class " + std::string(qualified_name) + ": " +
-          reason + ". If you trust where the archive comes from, load it with " + howToTrust(door_) +
+      "This program was loaded as untrusted, and may not use the C++ class " + std::string(qualified_name) + ": " +
+          reason + ". If you trust where it comes from, load it with " + howToTrust(door_) +
           ", or allow this class with " + howToAllow(door_, qualified_name) + ".",
       range);
 }

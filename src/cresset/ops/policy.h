@@ -34,7 +34,8 @@ class OperatorPolicy {
   explicit OperatorPolicy(std::vector<std::string> allowed, Door door = Door::Cpp);
 
   bool allows(const Operator& op) const;
-  /// Throws UserError that points to the first node that calls a refused operator, in forked graphs too.
+  /// Throws UserError that points to the first node that calls a refused operator or has an object of a refused C++
+  /// class, in forked graphs too.
   void check(Graph& graph) const;
   /// `qualified_name` is "__torch__.torch.classes.NAMESPACE.NAME". Throws UserError if the class is refused.
   void checkClass(std::string_view qualified_name, const SourceRange& range) const;
@@ -42,6 +43,7 @@ class OperatorPolicy {
  private:
   bool isNamed(std::string_view name) const;
   void checkBlock(Block& block) const;
+  void checkClasses(const Node& node) const;
   std::vector<std::string> allowed_;
   Door door_;
 };

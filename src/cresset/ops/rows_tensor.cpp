@@ -135,7 +135,8 @@ IValue nestedList(
 }
 
 /// prim::tolist(tensor, depth, element): what `annotate(List[List[int]], x.tolist())` compiles to.
-void toNestedList(Stack& stack, size_t) {
+void toNestedList(Stack& stack, size_t count) {
+  if (count != 3) fail("prim::tolist takes a tensor, the depth of the list, and the type of its elements");
   int64_t element = stack.back().toInt(), depth = stack[stack.size() - 2].toInt();
   Tensor t = stack[stack.size() - 3].toTensor();
   drop(stack, 3);
@@ -180,6 +181,7 @@ void toNestedList(Stack& stack, size_t) {
 
 template <bool kStack>
 void joinVariadic(Stack& stack, size_t count) {
+  if (count < 2) fail("prim::VarConcat and prim::VarStack take tensors and a dimension");
   int64_t dim = stack.back().toInt();
   std::vector<Tensor> tensors;
   for (size_t i = stack.size() - count; i + 1 < stack.size(); ++i) tensors.push_back(stack[i].toTensor());

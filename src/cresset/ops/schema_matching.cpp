@@ -69,8 +69,9 @@ struct Plan {
 /// Plans one schema. A failed one appends its reason to `*why`, if there is one.
 class Planner {
  public:
-  Planner(const c10::FunctionSchema& schema, std::string* why, bool allow_conversions)
-      : schema_(schema), why_(why), allow_conversions_(allow_conversions) {}
+  /// `keep_bools`: bools stay bools where any number is taken, as in Python; else they become ints.
+  Planner(const c10::FunctionSchema& schema, std::string* why, bool allow_conversions, bool keep_bools = false)
+      : schema_(schema), why_(why), allow_conversions_(allow_conversions), keep_bools_(keep_bools) {}
 
   bool run(
       const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs, const NamedValue* self, Plan& plan);
@@ -100,7 +101,7 @@ class Planner {
 
   const c10::FunctionSchema& schema_;
   std::string* why_;
-  bool allow_conversions_;
+  bool allow_conversions_, keep_bools_;
   c10::TypeEnv type_env_;
 };
 
@@ -167,6 +168,7 @@ bool Planner::matchArgument(const c10::Argument& arg, const NamedValue& actual, 
   }
 
   if (!literal && type == wanted) return true;
+  if (keep_bools_ && isBoolForNumber(*type, *wanted)) return true;
   slot.conversion = planConversion(type, wanted, literal, allow_conversions_);
   const TypePtr& converted = slot.conversion.type ? slot.conversion.type : type;
   if (!why_) return converted->isSubtypeOf(*wanted);
@@ -444,6 +446,12 @@ constexpr ColumnCell<bool> kOnlyByOverload[] = {
 
 }  // namespace
 
+bool isBoolForNumber(const c10::Type& given, const c10::Type& wanted) {
+  const auto* optional = wanted.castRaw<c10::OptionalType>();
+  return given.kind() == c10::TypeKind::BoolType &&
+         (optional ? optional->getElementType()->kind() : wanted.kind()) == c10::TypeKind::NumberType;
+}
+
 bool isOnlyCalledByOverload(const c10::FunctionSchema& schema) {
   static const auto* names = new auto(byOperator(kOnlyByOverload));
   const auto& overload = schema.overload_name();
@@ -575,7 +583,7 @@ Value* insertOverload(
   for (const bool allow_conversions : {false, true}) {
     Plan plan;
     std::string why;
-    if (Planner(op.schema(), &why, allow_conversions).run(args, kwargs, nullptr, plan))
+    if (Planner(op.schema(), &why, allow_conversions, /*keep_bools=*/true).run(args, kwargs, nullptr, plan))
       return insertCall(graph, op, plan, range);
     if (allow_conversions) throw UserError(why, range);
   }

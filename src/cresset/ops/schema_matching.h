@@ -71,6 +71,9 @@ Value* insertOp(
 Value* insertOverload(
     Graph& graph, const Operator& op, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs = {},
     const SourceRange& range = {});
+/// Whether the argument is a bool and any number is wanted. Calls by the name alone make an int of it, as torch.jit's
+/// do; those that name the overload (insertOverload) pass it on, as Python does.
+bool isBoolForNumber(const c10::Type& given, const c10::Type& wanted);
 /// Whether a call by the name alone never means this overload: code has to name the overload, too.
 bool isOnlyCalledByOverload(const c10::FunctionSchema& schema);
 
