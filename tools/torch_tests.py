@@ -55,7 +55,9 @@ def main():
     sys.path.insert(0, str(root))
     file = args.file.resolve()
     os.chdir(root)
-    return pytest.main(["-p", "no:cacheprovider", "--noconftest", "--rootdir", str(root), str(file), *rest])
+    # pytest would keep the warnings that tests look for on stderr.
+    plugins = ["-p", "no:cacheprovider", "-p", "no:warnings"]
+    return pytest.main([*plugins, "--noconftest", "--rootdir", str(root), str(file), *rest])
 
 
 if __name__ == "__main__":
