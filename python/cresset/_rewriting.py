@@ -5,7 +5,6 @@ import torch
 from . import _C
 from ._errors import UserError
 
-
 _MODULE = "match::module"
 
 
