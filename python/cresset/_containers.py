@@ -51,6 +51,17 @@ class _Shared:
         self._c.clear()
 
 
+class _KeyOfOtherType(KeyError, TypeError):
+    """A KeyError, as Python's dict raises, that is torch.jit's TypeError too."""
+
+
+class _ValueOfOtherType(ValueError, TypeError):
+    """A ValueError, as Python's list raises, that is torch.jit's TypeError too."""
+
+
+_KeyOfOtherType.__name__, _ValueOfOtherType.__name__ = "KeyError", "ValueError"
+
+
 def _restore(cls, type_text, contents):
     return cls._of(_C._Container(contents, _C.parse_type(type_text)))
 
@@ -115,7 +126,12 @@ class ScriptList(_Shared, collections.abc.MutableSequence):
         return value in self._plain()
 
     def index(self, value, start=0, stop=sys.maxsize):
-        return self._plain().index(value, start, stop)
+        try:
+            return self._plain().index(value, start, stop)
+        except ValueError as error:
+            if self._c.can_hold(value):
+                raise
+            raise _ValueOfOtherType(*error.args) from None
 
     def count(self, value):
         return self._plain().count(value)
@@ -251,7 +267,12 @@ class ScriptDict(_Shared, collections.abc.MutableMapping):
         self._c.set_entry(key, value)
 
     def __delitem__(self, key):
-        self._c.erase_entry(key)
+        try:
+            self._c.erase_entry(key)
+        except KeyError as error:
+            if self._c.can_hold(key):
+                raise
+            raise _KeyOfOtherType(*error.args) from None
 
     def __contains__(self, key):
         """False for a key of another type than the dict's, as in Python; torch.jit raises KeyError."""

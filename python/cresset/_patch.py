@@ -25,6 +25,7 @@ from . import (
     _serialization,
     _trace,
     options,
+    passes,
 )
 from ._backends import to_backend
 from ._errors import UserError
@@ -300,7 +301,20 @@ def _script_function(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs
     """torch.jit.script, by :func:`cresset.script`."""
     if isinstance(obj, _script.OTHER_COMPILED):
         return obj
-    return _script.script(obj, optimize, _frames_up + 1, _rcb, example_inputs)
+    compiled = _script.script(obj, optimize, _frames_up + 1, _rcb, example_inputs)
+    if torch._C._jit_get_inline_everything_mode():
+        _inline_calls(compiled)
+    return compiled
+
+
+def _inline_calls(compiled):
+    """In graphs that have not run: what torch.jit compiles in its mode that inlines everything has no calls."""
+    if isinstance(compiled, _C.ScriptFunction):
+        passes.inline(compiled.graph)
+    elif isinstance(compiled, ScriptModule):
+        for module in compiled.modules():
+            for name in module._c._method_names():
+                passes.inline(module._c._get_method(name).graph)
 
 
 def _copy(function):
@@ -383,11 +397,14 @@ def _replacements():
     rows.append((torch._C, "_get_tracing_state", _get_tracing_state(torch._C._get_tracing_state)))
     rows.append((jit._recursive, "create_script_module", _create_script_module))
     core = {
+        "Block": _C.Block,
         "CompilationUnit": _program.CompilationUnit,
         "Graph": _C.Graph,
         "JITException": _errors.Error,
+        "Node": _C.Node,
         "ScriptFunction": _C.ScriptFunction,
         "ScriptMethod": _C.ScriptMethod,
+        "Value": _C.Value,
     }
     rows += [(torch._C, name, value) for name, value in core.items()]
     for name in (

@@ -5,6 +5,8 @@ import torch
 from . import _C
 from ._errors import UserError
 
+_MODULE = "match::module"
+
 
 def rewrite(graph, pattern, replacement, locations=()):
     """Replaces each part of ``graph`` that looks like ``pattern`` by ``replacement``. Returns how many there were.
@@ -12,7 +14,9 @@ def rewrite(graph, pattern, replacement, locations=()):
     Both are graphs, or their text; inputs and outputs correspond by position. Nodes match that are of the same kind and
     have the same attributes and constants, and the pattern's inputs match any value. What a pattern computes on the way
     must have no use outside of it, and nothing between the pattern's nodes may write to memory that one of them reads or
-    writes. Parts that share nodes are replaced once, the first of them.
+    writes. Parts that share nodes are replaced once, the first of them. In a pattern,
+    ``%conv = match::module[name="Conv2d"](%self)`` is a submodule whose class is called so; what is found stays where it is
+    used elsewhere, too.
 
     What is put in stands where the last node of the part stood in its source, unless ``locations`` says otherwise: pairs of
     a name in ``replacement`` and the name in ``pattern`` of the value whose place it gets.
@@ -115,13 +119,14 @@ class _Match:
         if position in self._nodes:
             return self._nodes[position] == node
         is_constant = node.kind() == "prim::Constant"  # stands at the start of the graph, and for all blocks
+        is_module = expected.kind() == _MODULE
         if (
-            expected.kind() != node.kind()
+            not (_is_module(node, expected["name"]) if is_module else expected.kind() == node.kind())
             or (not is_constant and node.owningBlock() != self._block)
             or expected.inputsSize() != node.inputsSize()
             or expected.outputsSize() != node.outputsSize()
             or list(node.blocks())
-            or not _same_attributes(expected, node)
+            or not (is_module or _same_attributes(expected, node))
         ):
             return False
         self._nodes[position] = node
@@ -134,7 +139,7 @@ class _Match:
         kept = {output.debugName() for output in self._pattern.outputs()}
         inside = set(self._nodes.values())
         for position, node in self._nodes.items():
-            if node.kind() == "prim::Constant":
+            if node.kind() == "prim::Constant" or self._pattern_nodes[position].kind() == _MODULE:
                 continue
             for theirs, ours in zip(self._pattern_nodes[position].outputs(), node.outputs()):
                 if theirs.debugName() in kept:
@@ -195,6 +200,13 @@ class _Match:
             node = self._nodes[position]
             if not node.isErased() and not node.hasUses():  # one constant may stand for several of the pattern's
                 node.destroy()
+
+
+def _is_module(node, name):
+    """Whether the node reads a submodule whose class has that name, or one that ends so: `conv.Conv2d`."""
+    if node.kind() != "prim::GetAttr" or node.output().type().kind() != "ClassType":
+        return False
+    return ("." + str(node.output().type())).endswith("." + name)
 
 
 def _is_nondeterministic(node):

@@ -422,3 +422,29 @@ def frozen_module_that_two_hold(J):
             return self.two(self.one.change(x))
 
     return _freeze(J, M())(X)
+
+
+@row("freeze")
+def frozen_detach(J):
+    class M(nn.Module):
+        def forward(self, x):
+            return x.detach() * x
+
+    x = torch.ones(2, requires_grad=True)
+    J.freeze(J.script(M().eval()))(x).sum().backward()
+    return x.grad
+
+
+@row("freeze")
+def frozen_convolution_without_a_batch(J):
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(1, 2, 3)
+            self.shift = nn.Parameter(torch.tensor([1.0, 2.0]).reshape(1, 2, 1, 1))
+
+        def forward(self, x):
+            return self.conv(x) + self.shift
+
+    m = J.freeze(J.script(M().eval()))
+    return m(torch.ones(1, 1, 4, 4)).shape, m(torch.ones(1, 4, 4)).shape

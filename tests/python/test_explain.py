@@ -200,3 +200,13 @@ def test_an_error_before_signatures_belongs_to_the_function():
     assert cresset.explain(script).state == "plans are off: the pass 'inline' fails: the options of passes say so"
     other = called()
     assert len(cresset.explain(other).plans) == 1
+
+
+def test_plans_that_are_forgotten_are_made_anew():
+    script = called()
+    script(*(x.double() for x in ARGUMENTS))
+    assert len(cresset.explain(script).plans) == 2
+    script._debug_flush_compilation_cache()
+    assert not cresset.explain(script).plans
+    assert script(*ARGUMENTS) == work(*ARGUMENTS)
+    assert len(cresset.explain(script).plans) == 1

@@ -540,3 +540,38 @@ def test_single_operators_are_differentiable_subgraphs_when_asked_for():
         finally:
             torch._C._debug_set_autodiff_subgraph_inlining(True)
         assert kinds() == []
+
+
+def test_everything_is_inlined_when_asked_for():
+    def part(x):
+        return torch.relu(x)
+
+    def whole(x):
+        return part(x) + part(x)
+
+    class M(torch.nn.Module):
+        def forward(self, x):
+            return part(x)
+
+    before = torch._C._jit_get_inline_everything_mode()
+    with cresset.patch_torch_jit():
+        torch._C._jit_set_inline_everything_mode(True)
+        try:
+            f, m = torch.jit.script(whole), torch.jit.script(M())
+        finally:
+            torch._C._jit_set_inline_everything_mode(before)
+    for graph in f.graph, m.graph:
+        assert "aten::relu" in str(graph) and "prim::Call" not in str(graph)
+    assert torch.equal(f(-torch.ones(2)), torch.zeros(2)) and torch.equal(m(torch.ones(2)), torch.ones(2))
+
+
+def test_classes_of_graphs():
+    with cresset.patch_torch_jit():
+        graph = torch.jit.script(one_more).graph
+        node = next(iter(graph.nodes()))
+        assert isinstance(graph, torch._C.Graph) and isinstance(node, torch._C.Node)
+        assert isinstance(node.output(), torch._C.Value) and isinstance(graph.block(), torch._C.Block)
+
+
+def one_more(x):
+    return x + 1

@@ -124,3 +124,34 @@ def test_under_torchs_name():
         torch._C._jit_pass_custom_pattern_based_rewrite_graph(MUL_ADD, SUB, ours)
         torch._C._jit_pass_lint(ours)
     assert "aten::sub" in kinds(ours)
+
+
+class Layers(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(1, 2, 3)
+        self.other = torch.nn.Conv1d(1, 2, 3)
+        self.bn = torch.nn.BatchNorm2d(2)
+
+    def forward(self, x):
+        return self.bn(self.conv(x)), self.bn(x)
+
+
+MODULES = """
+graph(%self, %x):
+  %conv = match::module[name="Conv2d"](%self)
+  %y = prim::CallMethod[name="forward"](%conv, %x)
+  %bn = match::module[name="batchnorm.BatchNorm2d"](%self)
+  %z = prim::CallMethod[name="forward"](%bn, %y)
+  return (%z)"""
+
+
+@pytest.mark.parametrize("name, count", [("Conv2d", 1), ("conv.Conv2d", 1), ("Conv1d", 0), ("v2d", 0)])
+def test_submodules_by_their_class(name, count):
+    graph = cresset.script(Layers()).graph
+    pattern = MODULES.replace('"Conv2d"', f'"{name}"')
+    assert (
+        cresset.passes.rewrite(graph, pattern, "graph(%self, %x):\n  %z = my::both(%self, %x)\n  return (%z)") == count
+    )
+    assert kinds(graph).count("my::both") == count and kinds(graph).count("prim::CallMethod") == 3 - 2 * count
+    assert "prim::GetAttr" in kinds(graph)  # the batch norm has another use

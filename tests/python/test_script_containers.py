@@ -178,7 +178,7 @@ def outcome(expression, **names):
     try:
         value = eval(expression, {"copy": copy, **names})
     except Exception as error:
-        value = type(error)
+        value = next(each for each in type(error).__mro__ if each.__module__ == "builtins")
     return plain(value), [plain(name) for name in names.values()]
 
 
@@ -405,3 +405,25 @@ def test_tensors_are_shared():
 
     cresset.script(change)(xs)
     assert [x.tolist() for x in xs] == [[2, 2], [4, 4]]
+
+
+# As of values that could be there, and errors of torch.jit's class: TypeError.
+@pytest.mark.parametrize(
+    "action, error",
+    [
+        (lambda xs, d: xs.remove("a"), ValueError),
+        (lambda xs, d: xs.index("a"), ValueError),
+        (lambda xs, d: d.__delitem__("a"), KeyError),
+    ],
+)
+def test_errors_of_other_types(action, error):
+    for wanted in (error, TypeError):
+        with pytest.raises(wanted, match="a"):
+            action(cresset.script([1, 2]), cresset.script({1: 2}))
+
+
+@pytest.mark.parametrize("action", [lambda xs, d: xs.remove(3), lambda xs, d: d.__delitem__(3)])
+def test_errors_of_what_is_missing(action):
+    with pytest.raises((ValueError, KeyError)) as raised:
+        action(cresset.script([1, 2]), cresset.script({1: 2}))
+    assert not isinstance(raised.value, TypeError)

@@ -3537,3 +3537,33 @@ def union_of_a_list_and_an_int(J):
         return 3
 
     return J.script(f)()
+
+
+@dataclasses.dataclass
+class Size:
+    width: int
+    height: int = 2
+
+
+@row("script")
+def dataclass_as_it_is(J):
+    def f(x: Size) -> int:
+        return x.width * x.height
+
+    return J.script(f)(Size(3))
+
+
+@row("module")
+def module_list_at_a_known_index(J):
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([nn.ReLU(), nn.Tanh()])
+            self.table = nn.ModuleDict({"a": nn.Sigmoid()})
+
+        def forward(self, x):
+            i = 1
+            key = "a"
+            return self.layers[i](x), self.table[key](x)
+
+    return J.script(M())(torch.zeros(2))

@@ -4,9 +4,9 @@
 // (in-place reuse, ops/operator.h) use the memory of what they take again where they hold the only reference, so
 // nothing is copied that was not before.
 //
-// The tensor must be fresh, and what used it before the change only have read it: itself, or views of it that nothing
-// uses after the change. And autograd must not have kept it: it has errors for tensors that were changed meanwhile.
-// The derivative rules tell what it keeps, which is why the pass stands here.
+// The tensor must be fresh (of a branch, on both ways), and what used it before the change only have read it: itself,
+// or views of it that nothing uses after the change. And autograd must not have kept it: it has errors for tensors that
+// were changed meanwhile. The derivative rules tell what it keeps, which is why the pass stands here.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
@@ -169,9 +169,30 @@ class Rewriter {
     return found == new_scopes_.end() ? scopes_.of(node) : found->second;
   }
 
+  /// isFresh; of a branch, whether each way made what it returns, and returns it once and keeps nothing of it.
+  bool isFreshOnAllWays(const Value* tensor) const {
+    const Node* node = tensor->node();
+    if (node->kind() != prim::If) return isFresh(tensor);
+    return std::all_of(node->blocks().begin(), node->blocks().end(), [&](const Block* block) {
+      const Value* result = block->outputs()[tensor->offset()];
+      if (result->owningBlock() != block || scopeOf(result->node()) != scopeOf(node) || !isFreshOnAllWays(result))
+        return false;
+      size_t times_returned = 0;
+      for (const Use& use : result->uses()) {
+        if (use.user == block->returnNode()) {
+          ++times_returned;
+        } else if (!onlyReads(use) && !isViewReadBefore(use, block->returnNode())) {
+          return false;
+        }
+      }
+      return times_returned == 1;
+    });
+  }
+
   /// Whether only this block knows the tensor's memory, and before `node` it was only read.
   bool isUnshared(const Value* tensor, const Node* node, const std::vector<Node*>& parts) const {
-    if (tensor->owningBlock() != node->owningBlock() || scopeOf(tensor->node()) != scopeOf(node) || !isFresh(tensor))
+    if (tensor->owningBlock() != node->owningBlock() || scopeOf(tensor->node()) != scopeOf(node) ||
+        !isFreshOnAllWays(tensor))
       return false;
     const auto uses = tensor->uses();
     return std::all_of(uses.begin(), uses.end(), [&](const Use& use) {

@@ -142,6 +142,11 @@ class Executor final : public Executable {
     return report;
   }
 
+  void forgetPlans() const {
+    plans_.forget();
+    for (const auto& [loop, plans] : loops_.loops()) plans->forget();
+  }
+
   std::shared_ptr<Graph> lastGraph() const {
     const uint64_t id = last_.load(std::memory_order_relaxed);
     for (const PlanPtr& plan : plans_.plans()) {
@@ -206,6 +211,10 @@ std::shared_ptr<const Executable> compileFunction(Function& function) {
 
 ExecutionReport explain(Function& function) {
   return executorOf(function).report();
+}
+
+void forgetPlans(Function& function) {
+  executorOf(function).forgetPlans();
 }
 
 std::shared_ptr<Graph> graphFor(Function& function, Stack arguments) {

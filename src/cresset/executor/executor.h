@@ -54,6 +54,9 @@ std::string_view toString(WithoutPlan reason);
 /// Safe to call while other threads call the function.
 ExecutionReport explain(Function& function);
 
+/// Forgets the function's plans: calls make new ones, by the options of then. Safe to call while other threads call it.
+void forgetPlans(Function& function);
+
 /// The optimized graph that a call with these arguments would run (it is made if needed); the function's own graph if
 /// such a call would run the unoptimized program. Must not be changed.
 std::shared_ptr<Graph> graphFor(Function& function, Stack arguments);

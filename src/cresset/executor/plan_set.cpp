@@ -131,6 +131,11 @@ std::vector<PlanPtr> PlanSet::plans() const {
   return all;
 }
 
+void PlanSet::forget() const {
+  const std::lock_guard lock(mutex_);
+  plans_.store(nullptr, std::memory_order_release);
+}
+
 std::string PlanSet::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;

@@ -47,6 +47,9 @@ class PlanSet {
   /// null, the reason, and the stack as it was.
   PlanPtr planFor(Stack& stack, WithoutPlan& why) const;
 
+  /// Plans are made anew when calls want them; calls that run keep theirs.
+  void forget() const;
+
   /// Null before a plan was first wanted, and if there can be none.
   const PreparedFunction* prepared() const { return prepared_ptr_.load(std::memory_order_acquire); }
   /// Newest first; those without code, too.

@@ -151,6 +151,17 @@ PyObject* getDebugState(PyObject* self, PyObject*) {
   });
 }
 
+PyObject* flushPlans(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Function& function = *functionOf(self);
+    {
+      py::gil_scoped_release no_gil;
+      forgetPlans(function);
+    }
+    return py::none().release().ptr();
+  });
+}
+
 PyObject* reduce(PyObject*, PyObject*) {
   const py::object error = py::module_::import("pickle").attr("PickleError");
   PyErr_SetString(error.ptr(), "ScriptFunction cannot be pickled: save it with cresset.save");
@@ -196,6 +207,8 @@ PyMethodDef methods[] = {
      "The optimized graph that a call with these arguments runs once plans are used; see cresset.explain."},
     {"get_debug_state", getDebugState, METH_NOARGS,
      "The graph and its plans, under torch.jit's names; see cresset.explain."},
+    {"_debug_flush_compilation_cache", flushPlans, METH_NOARGS,
+     "Forgets its plans: the next call makes one, by the options of then."},
     {"save", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(saveFile)), METH_VARARGS | METH_KEYWORDS,
      "Saves a module whose forward is this function; see cresset.save."},
     {"save_to_buffer", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(saveToBuffer)),

@@ -163,6 +163,16 @@ void eraseEntry(const ContainerHandle& self, const py::object& key) {
   self.dict().erase(entry);
 }
 
+/// Whether `object` could be an element of the list, or a key of the dict.
+bool canHold(const ContainerHandle& self, const py::object& object) {
+  try {
+    toIValue(object.ptr(), self.elementType());
+    return true;
+  } catch (const CastError&) {
+    return false;
+  }
+}
+
 py::list keysOf(const ContainerHandle& self) {
   py::list keys;
   for (const auto& entry : self.dict()) keys.append(toPyObject(entry.key(), self.elementType()));
@@ -203,6 +213,7 @@ void bindContainers(py::module_& module) {
           [](const ContainerHandle& self) { return self.value.isList() ? self.list().size() : self.dict().size(); })
       .def(
           "clear", [](const ContainerHandle& self) { self.value.isList() ? self.list().clear() : self.dict().clear(); })
+      .def("can_hold", canHold)
       .def("get", getElement)
       .def("set", setElement)
       .def("insert", insertElement)

@@ -546,6 +546,13 @@ void bindPasses(py::module_& module) {
       py::arg("graph"));
 }
 
+/// resultTypes; a submodule that a pattern names by its class (cresset/_rewriting.py) is an object of some class.
+std::vector<TypePtr> typesInText(const Node& node) {
+  static const Symbol kModule = Symbol::fromQualString("match::module");
+  if (node.kind() != kModule) return resultTypes(node);
+  return {c10::ClassType::create(c10::QualifiedName("match.Module"), {}, /*is_module=*/true)};
+}
+
 }  // namespace
 
 void collectNodes(Block* block, c10::Symbol kind, bool recurse, std::vector<Node*>& found) {
@@ -591,7 +598,7 @@ void bindGraph(py::module_& module) {
 
   module.def(
       "parse_ir",
-      [](const std::string& text) { return graphToPython(parseGraph(text, {.result_types = resultTypes})); },
+      [](const std::string& text) { return graphToPython(parseGraph(text, {.result_types = typesInText})); },
       py::arg("text"), "The Graph that the text form of the IR says. Raises, naming the line, if it is malformed.");
   module.def(
       "function_from_graph",
