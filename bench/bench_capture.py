@@ -142,6 +142,13 @@ def derivatives():
             x = checkpoint(net[:3], x * 2 + 1, use_reentrant=False)[:, :16]
         (x * 3).relu().sum().backward()
 
+    first, second = net[:3], nn.Sequential(nn.Linear(32, 16), nn.Dropout(0.1), nn.Tanh())
+
+    def checkpointed_modules(x):
+        for _ in range(2):
+            x = checkpoint(second, checkpoint(first, x * 2 + 1, use_reentrant=False), use_reentrant=False)
+        (x * 3).relu().sum().backward()
+
     yield "an energy and its forces, training", energy, (x,)
     yield "a loss on forces, training", loss_on_forces, (x,)
     yield "functional_call", call, (x,)
@@ -152,6 +159,7 @@ def derivatives():
     yield "jvp", tangents, (x,)
     yield "vjp", pullback, (x,)
     yield "checkpoints, training", checkpointed, (x,)
+    yield "checkpoints of modules, training", checkpointed_modules, (x,)
     yield "vmap of 5 operators", mapped, (x, torch.randn(32, 16))
 
 
@@ -235,6 +243,7 @@ def main():
     parser.add_argument("--no-peer", action="store_true", help="leave out torch.compile")
     parser.add_argument("--derivatives", action="store_true", help="only functions that differentiate")
     parser.add_argument("--writes", action="store_true", help="only functions that write to what they were given")
+    parser.add_argument("--only", default="", metavar="PART", help="only programs with this in their names")
     parser.add_argument("--networks", nargs="?", const="", metavar="PART", help="networks instead of small programs")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -242,6 +251,8 @@ def main():
     chosen = programs() if options.networks is None else networks(options.networks)
     chosen = derivatives() if options.derivatives else writes() if options.writes else chosen
     for name, function, arguments in chosen:
+        if options.only not in name:
+            continue
         cresset.reset()  # plans of functions of one code
         engines = {"eager": function, "cresset": cresset.compile(function)}
         if not options.no_peer:

@@ -14,6 +14,7 @@ import torch
 from torch.func import functional_call
 
 from . import _C, _frames
+from ._recording_checkpoints import CHECKPOINT
 from ._recording_environment import reads_environment
 from ._recording_functional import ITERATED, ITERATED_MODULES
 from ._recording_gradients import GRAD, REQUIRES_GRAD
@@ -288,6 +289,8 @@ class Calls:
             self.call_members(callee, arguments, names)
         elif type(callee.object) is types.FunctionType and callee.object in ITERATED_MODULES:
             self.call_modules(callee, arguments, names)
+        elif callee.object is CHECKPOINT:
+            self.call_checkpoint(view, frame, callee, arguments, names)
         elif type(callee.object) is types.FunctionType and name_of_transform(callee.object):
             self.call_transform(view, frame, callee, arguments, names)
         elif callee.object is GRAD:

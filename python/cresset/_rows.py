@@ -106,13 +106,12 @@ OWNERS = (
 
 
 def _collect_transforms():
-    """Names by code: of transforms of torch.func, of the functions that they return, and of checkpoints."""
+    """Names by code: of transforms of torch.func, of the functions that they return, and of checkpoint."""
     found = {}
     names = "functionalize grad grad_and_value hessian jacfwd jacrev jvp linearize vjp vmap".split()
-    of_checkpoint = ("checkpoint", "checkpoint_sequential")
     for owner, title, each in (
         *((torch.func, "torch.func", name) for name in names),
-        *((torch.utils.checkpoint, "torch.utils.checkpoint", name) for name in of_checkpoint),
+        (torch.utils.checkpoint, "torch.utils.checkpoint", "checkpoint"),
     ):
         function = getattr(owner, each, None)
         code = getattr(function, "__code__", None)
