@@ -80,7 +80,7 @@ class Checkpoints:
         region, self.region = self.region, None
         if Checkpoint.changes_of(self) != region.changes:
             raise NoRow(f"{NAME} of a function that changes something")
-        results = [self.register(value) for value in self.tensors_in(result)]
+        results = [self.register(value) for value in self.parts_of_result(result)]
         before = self.steps[: region.first_step]
         try:
             segment = Segment(self, self.steps, [(None, register) for register in results], None, False)
@@ -107,12 +107,12 @@ class Checkpoints:
         self.num_saved += INSTRUCTIONS_OF_CHECKPOINT + INSTRUCTIONS_OF_CALL * len(nodes)
         return result
 
-    def tensors_in(self, value):
+    def parts_of_result(self, value):
         """The Values in a result: tensors, also in tuples, lists and dicts."""
         if type(value) is Fresh:
-            return [each for item in value.items for each in self.tensors_in(item)]
+            return [each for item in value.items for each in self.parts_of_result(item)]
         if type(value) is Keywords and value.source is None:
-            return [each for item in value.items.values() for each in self.tensors_in(item)]
+            return [each for item in value.items.values() for each in self.parts_of_result(item)]
         is_known = type(value) is Value and (value.register is None or type(value.object) in PLAIN)
         if not self.is_tensor(value) and not is_known:
             raise NoRow(f"{NAME} of a function that returns other than tensors")
