@@ -10,7 +10,7 @@ import operator
 
 import torch
 
-from . import options
+from . import _C, options
 from ._checkpoints import Checkpointed, share_memory
 from ._own_graphs import compile_nodes, is_wanted, refs_of
 from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
@@ -46,7 +46,7 @@ class Checkpoints:
     """What a recorder does for checkpoints."""
 
     def call_checkpoint(self, view, frame, callee, arguments, names):
-        if self.options.backend is not None or self.transform is not None or self.traced:
+        if self.options.backend is not None or self.transform is not None or self.traced or _C._is_transformed():
             raise NoRow(f"{NAME} in a graph of a backend, or in a transform")
         if self.region is not None or any(mode[0] != "grad" for mode in self.modes):
             raise NoRow(f"{NAME} in another one, or in a mode")

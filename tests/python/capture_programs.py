@@ -814,7 +814,7 @@ class World:
         state = [
             list(self.data),
             describe(self.thing.k),
-            list(self.thing.log),
+            [GRAD_FN.sub("", text) for text in self.thing.log],
             describe(self.data["x"]),
             describe(self.names["G"]),
         ]
