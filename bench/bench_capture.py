@@ -89,6 +89,7 @@ def programs():
     yield "transformer layer, training, in autocast", under_autocast, (torch.randn(2, 5, 32),)
     yield from derivatives()
     yield from writes()
+    yield from loops()
 
 
 def derivatives():
@@ -142,6 +143,13 @@ def derivatives():
             x = checkpoint(net[:3], x * 2 + 1, use_reentrant=False)[:, :16]
         (x * 3).relu().sum().backward()
 
+    first, second = net[:3], nn.Sequential(nn.Linear(32, 16), nn.Dropout(0.1), nn.Tanh())
+
+    def checkpointed_modules(x):
+        for _ in range(2):
+            x = checkpoint(second, checkpoint(first, x * 2 + 1, use_reentrant=False), use_reentrant=False)
+        (x * 3).relu().sum().backward()
+
     yield "an energy and its forces, training", energy, (x,)
     yield "a loss on forces, training", loss_on_forces, (x,)
     yield "functional_call", call, (x,)
@@ -152,6 +160,7 @@ def derivatives():
     yield "jvp", tangents, (x,)
     yield "vjp", pullback, (x,)
     yield "checkpoints, training", checkpointed, (x,)
+    yield "checkpoints of modules, training", checkpointed_modules, (x,)
     yield "vmap of 5 operators", mapped, (x, torch.randn(32, 16))
 
 
@@ -207,6 +216,39 @@ def writes():
             yield f"torch.optim.{kind.__name__}, foreach={foreach}", lambda step=optimizer.step: step(), ()
 
 
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(32, 4, 64, norm_first=True, batch_first=True)
+        self.head = nn.Linear(32, 10)
+
+    def forward(self, x):
+        return self.head(self.layer(x).mean(1))
+
+
+def loops():
+    """Bodies of training loops, each one function."""
+    mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+    first = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.ReLU())
+    convolutions = nn.Sequential(*first, nn.Flatten(), nn.Linear(8 * 144, 10))
+    for title, net, x in (
+        ("an MLP", mlp, torch.randn(32, 32)),
+        ("a small convolutional net", convolutions, torch.randn(4, 3, 16, 16)),
+        ("a transformer layer", Encoder(), torch.randn(4, 8, 32)),
+    ):
+        for kind in (torch.optim.SGD, torch.optim.Adam):
+            optimizer = kind(net.parameters(), lr=1e-4)
+
+            def train(x, y, net=net, optimizer=optimizer):
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(net(x), y)
+                loss.backward()
+                optimizer.step()
+                return loss
+
+            yield f"training of {title}, {kind.__name__}", train, (x, torch.randint(0, 10, (len(x),)))
+
+
 def networks(part):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "python"))
     from capture_networks import NETWORKS  # noqa: PLC0415
@@ -235,13 +277,18 @@ def main():
     parser.add_argument("--no-peer", action="store_true", help="leave out torch.compile")
     parser.add_argument("--derivatives", action="store_true", help="only functions that differentiate")
     parser.add_argument("--writes", action="store_true", help="only functions that write to what they were given")
+    parser.add_argument("--loops", action="store_true", help="only bodies of training loops")
+    parser.add_argument("--only", default="", metavar="PART", help="only programs with this in their names")
     parser.add_argument("--networks", nargs="?", const="", metavar="PART", help="networks instead of small programs")
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     chosen = programs() if options.networks is None else networks(options.networks)
     chosen = derivatives() if options.derivatives else writes() if options.writes else chosen
+    chosen = loops() if options.loops else chosen
     for name, function, arguments in chosen:
+        if options.only not in name:
+            continue
         cresset.reset()  # plans of functions of one code
         engines = {"eager": function, "cresset": cresset.compile(function)}
         if not options.no_peer:

@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 
 from . import _C, _frames, options, passes
+from ._checkpoints import Checkpointed
 from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
 from ._recording_writes import joined_saves
 from ._rows import EMPTY, OWNERS, is_of_numbers
@@ -297,7 +298,12 @@ class Phases:
         tensors, those that count calls of modules, and parts of what graphs return."""
         for node in self.segment.nodes:
             is_part = node.step is not None and node.step[0] == "Item"
-            if is_part or not self.computes(node) or (node.function is torch.Tensor.add_ and node.effect):
+            if (
+                is_part
+                or type(node.function) is Checkpointed
+                or not self.computes(node)
+                or (node.function is torch.Tensor.add_ and node.effect)
+            ):
                 continue
             takes_tensors = node.arguments and any(self.is_of_tensors(each) for each in refs_of(node.arguments))
             is_leaf = node.function in (REQUIRES_GRAD, begin_tape) or node.register in self.leaves

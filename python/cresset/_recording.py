@@ -24,6 +24,7 @@ from . import _C, _frames
 from ._graph_modules import BackendError, serve
 from ._own_graphs import MIN_CALLS, steps_with_graphs
 from ._recording_calls import Calls
+from ._recording_checkpoints import Checkpoints
 from ._recording_containers import Containers
 from ._recording_environment import Environment
 from ._recording_functional import Functional
@@ -102,7 +103,19 @@ INTRINSICS = {5: "UNARY_POSITIVE", 6: "LIST_TO_TUPLE"}
 
 
 class Recorder(
-    Objects, Containers, Calls, Writes, Modules, Functional, Gradients, Transforms, Traces, Lists, Modes, Environment
+    Objects,
+    Containers,
+    Calls,
+    Writes,
+    Modules,
+    Functional,
+    Gradients,
+    Transforms,
+    Traces,
+    Checkpoints,
+    Lists,
+    Modes,
+    Environment,
 ):
     """`options` says what plans are made of (`_capture.Options`)."""
 
@@ -126,6 +139,7 @@ class Recorder(
         self.transform = None  # Running, while a function runs in a transform along a tape of the plan's
         self.transformed = None  # gets what the instruction's transform returns, and may say what stands for it
         self.traced = []  # Traced, while a function runs in a transform that is to be traced, the innermost last
+        self.region = None  # Checkpoint, while its function runs
         self.site = None  # how many operands the instruction's call has, and the names of keywords
         self.listed = []  # dicts of parameters and buffers that were gone over
         self.grown = {}  # of these the dicts that may get a new key, and the lists: {register: container}

@@ -14,6 +14,7 @@ import torch
 from torch.func import functional_call
 
 from . import _C, _frames
+from ._recording_checkpoints import CHECKPOINT
 from ._recording_environment import reads_environment
 from ._recording_functional import ITERATED, ITERATED_MODULES
 from ._recording_gradients import GRAD, REQUIRES_GRAD
@@ -68,6 +69,7 @@ from ._recording_values import (
     Pairs,
     Raised,
     Range,
+    RealCell,
     Super,
     Token,
     Transient,
@@ -88,6 +90,7 @@ from ._rows import (
     counts_calls,
     decisive_arguments,
     effect_of,
+    is_disabled,
     is_functional,
     is_given_in_place,
     is_in_place,
@@ -288,6 +291,8 @@ class Calls:
             self.call_members(callee, arguments, names)
         elif type(callee.object) is types.FunctionType and callee.object in ITERATED_MODULES:
             self.call_modules(callee, arguments, names)
+        elif callee.object is CHECKPOINT:
+            self.call_checkpoint(view, frame, callee, arguments, names)
         elif type(callee.object) is types.FunctionType and name_of_transform(callee.object):
             self.call_transform(view, frame, callee, arguments, names)
         elif callee.object is GRAD:
@@ -296,6 +301,8 @@ class Calls:
             self.call_requires_grad(callee, arguments, names)
         elif callee.object is functional_call:
             self.call_functional_call(view, frame, callee, arguments, names)
+        elif type(callee.object) is types.FunctionType and is_disabled(callee.object):
+            self.call_disabled(view, frame, callee, arguments, names)
         elif type(callee.object) is types.FunctionType:
             self.call_function(callee, arguments, names)
         elif issubclass(type(callee.object), torch.nn.Module):
@@ -1092,6 +1099,13 @@ class Calls:
         keywords = {**self.keywords_of(more), **dict(zip(names, arguments[count:], strict=True))}
         values = [*self.items_of(first), *arguments[:count], *keywords.values()]
         self.call_of(view, frame, function, values, tuple(keywords))
+
+    def call_disabled(self, view, frame, callee, arguments, names):
+        """A function that torch.compile is not to look into: to others it is the function itself."""
+        code = callee.object.__code__
+        self.check("CheckCode", self.register(callee), object=code)
+        function = RealCell(callee, code.co_freevars.index("fn")).read(self)
+        self.call_of(view, frame, function, arguments, names)
 
     def has_code(self, function, code):
         """Checks that a function of torch whose work a row does is as torch wrote it."""

@@ -280,8 +280,11 @@ class Containers:
             return self.is_in_set(container, value)
         if not isinstance(container, (Value, NewSet)) or not isinstance(value, Value) or isinstance(value, Fresh):
             raise NoRow("a search in a container")
-        if self.has_plain_equality(value) and type(value.object) not in PLAIN and isinstance(container, Fresh):
-            return self.contains_object(container, value)
+        if self.has_plain_equality(value) and type(value.object) not in PLAIN:
+            if isinstance(container, Fresh):
+                return self.contains_object(container.items, value)
+            if type(container) is Value and type(container.object) in (tuple, list) and len(container.object) <= 32:
+                return self.contains_object(self.items_of(container), value)
         if type(value.object) not in (int, bool, str, type(None), *COMPARED):
             raise NoRow(f"a search for a {type(value.object).__name__}")
         self.known(value)
@@ -462,13 +465,13 @@ class Containers:
         else:
             raise NoRow(f"a call of list.{name}")
 
-    def contains_object(self, container, value):
+    def contains_object(self, items, value):
         """Whether one of the elements is, or equals, an object that compares without code of the program's; checked."""
-        for item in (value, *container.items):
+        for item in (value, *items):
             if not self.has_plain_equality(item):
                 raise NoRow("a search in a container")
             self.fix(item)
-        return any(item.object is value.object or item.object == value.object for item in container.items)
+        return any(item.object is value.object or item.object == value.object for item in items)
 
     def is_missing(self, container, value):
         """Checks that a dict of names does not have one, whatever else it has; False."""

@@ -10,6 +10,7 @@ import functools
 import inspect
 import math
 import os
+import sys
 import types
 
 import torch
@@ -87,6 +88,7 @@ OF_STATE = tuple(
         "_accelerator_getAccelerator",
         "_is_tracing",
         "_cuda_isCurrentStreamCapturing",
+        "_get_privateuse1_backend_name",
         "_xpu_isCurrentStreamCapturing",
     )
     if hasattr(torch._C, name)
@@ -106,13 +108,12 @@ OWNERS = (
 
 
 def _collect_transforms():
-    """Names by code: of transforms of torch.func, of the functions that they return, and of checkpoints."""
+    """Names by code: of transforms of torch.func, of the functions that they return, and of checkpoint."""
     found = {}
     names = "functionalize grad grad_and_value hessian jacfwd jacrev jvp linearize vjp vmap".split()
-    of_checkpoint = ("checkpoint", "checkpoint_sequential")
     for owner, title, each in (
         *((torch.func, "torch.func", name) for name in names),
-        *((torch.utils.checkpoint, "torch.utils.checkpoint", name) for name in of_checkpoint),
+        (torch.utils.checkpoint, "torch.utils.checkpoint", "checkpoint"),
     ):
         function = getattr(owner, each, None)
         code = getattr(function, "__code__", None)
@@ -131,6 +132,20 @@ _transforms = _collect_transforms()
 def name_of_transform(function):
     """The name of a transform of torch.func or a checkpoint, or of the transform that has made the function; None of others."""
     return _transforms.get(function.__code__) or _transforms.get(function)
+
+
+_disables = next(code for code in torch._disable_dynamo.__code__.co_consts if getattr(code, "co_name", "") == "inner")
+
+
+def is_disabled(function):
+    """Whether it is what torch._disable_dynamo or torch._dynamo.disable make of a function, of which a variable is `fn`."""
+    code = function.__code__
+    if code is _disables:
+        return True
+    if code.co_name != "_fn" or "fn" not in code.co_freevars:
+        return False
+    module = sys.modules.get("torch._dynamo.eval_frame")
+    return module is not None and any(code is each for each in module.DisableContext.__call__.__code__.co_consts)
 
 
 def _is_of_table(name, function):

@@ -5,14 +5,18 @@ which they are added.
     python tests/python/capture_programs.py 20000 [first seed] [graphs | rows]
 
 With `graphs` each program is also compiled with a backend that runs the graphs that it gets; with `rows` so many programs run
-with no row of the recorder at all, without each row, and with each row alone (and those that every plan needs).
+with no row of the recorder at all, without each row, and with each row alone (and those that every plan needs). Programs that
+differ are printed, and the others run on.
 """
 
 import collections
 import contextlib
 import contextvars
 import dataclasses
+import functools
+import gc
 import io
+import marshal
 import math
 import random
 import re
@@ -24,6 +28,7 @@ import torch
 import torch.nn.functional as F
 from cresset._recording import Recorder
 from cresset._recording_values import NoRow
+from torch.utils.checkpoint import checkpoint
 
 import cresset
 from cresset import _frames
@@ -264,6 +269,22 @@ def listed(a, b, k):
     first, second = torch._foreach_tanh(ys)
     return first - second
 
+def recomputed(a, b, k, kind):
+    a, h = a * 1, (b * 2).tanh() if isinstance(b, torch.Tensor) else b
+    def of(v, u=1):
+        if kind == 1:
+            v = F.dropout(v, 0.5)
+        if kind == 2:
+            return v.detach() * h + a, v.sum() * u
+        if kind == 3:
+            v *= 2
+        return helper(v, k) * h + (layer_of(v) if kind == 4 else v.shape[0]), v.tanh()
+    y, z = checkpoint(of, a, use_reentrant=False)
+    return checkpoint(lambda: (y * z).sin() * k + h, use_reentrant=False) * 2
+
+def layer_of(a):
+    return (a * 2 + 1).relu()
+
 def called(layer, a, given):
     return torch.func.functional_call(layer, given, a, {"shift": 2}) * 2 + layer.linear.bias
 
@@ -382,6 +403,7 @@ class Generator:
                 ),
                 lambda: f"derived_of({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()}, {r.choice('0123')})",
                 lambda: f"transformed({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()}, {r.randrange(12)})",
+                lambda: f"recomputed({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()}, {r.randrange(6)})",
                 lambda: f"listed({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()})",
                 lambda: f"({inner()} * (1 if layer.linear.bias.grad is None else 2))",
                 lambda: f"called(layer, {inner()}, {self.replacements()})",
@@ -678,7 +700,7 @@ class Generator:
         self.put(2, "nonlocal cell")
         self.put(2, "cell = value")
         self.put(1, "return f, change")
-        return PRELUDE + "\n".join(self.lines) + "\n"
+        return "\n".join(self.lines) + "\n"
 
 
 def changes(rng):
@@ -688,16 +710,27 @@ def changes(rng):
     return [(rng.choice(kinds), rng.choice([1, 2, 0.5, -0.0, 3, True])) for _ in range(rng.choice([0, 0, 1, 2]))]
 
 
-class World:
-    """A program with what it can reach."""
+#: What torch.manual_seed does to the generator of the CPU: it takes a stack trace besides, for other devices' generators.
+seed_of_all = torch.default_generator.manual_seed
 
-    def __init__(self, text, compiled, **options):
+
+@functools.cache
+def prelude():
+    return marshal.dumps(compile(PRELUDE, "<program>", "exec"))
+
+
+class World:
+    """A program with what it can reach, all of it its own: plans belong to code objects. `options` are those of cresset.compile,
+    None: the program runs as it is."""
+
+    def __init__(self, program, options):
         self.names = {"torch": torch, "F": F, "math": math, "dataclasses": dataclasses, "G": 2}
-        self.names.update(collections=collections, contextvars=contextvars)
-        torch.manual_seed(5)
-        exec(compile(text, "<program>", "exec"), self.names)
+        self.names.update(collections=collections, contextvars=contextvars, checkpoint=checkpoint)
+        seed_of_all(5)
+        for code in (prelude(), program):
+            exec(marshal.loads(code), self.names)
         self.function, self.change_cell = self.names["make"](1)
-        self.call = cresset.compile(self.function, **options) if compiled else self.function
+        self.call = self.function if options is None else cresset.compile(self.function, **options)
         self.thing, self.derived, self.layer = (self.names[name]() for name in ("Thing", "Derived", "Layer"))
         self.data = {"x": torch.ones(3), "n": 2}
         self.hooks = []
@@ -762,7 +795,7 @@ class World:
         return [Near(leaf.grad) for leaf in leaves]
 
     def observe(self, rows, n, grad, seed):
-        torch.manual_seed(seed)
+        seed_of_all(seed)
         x, y = torch.randn(rows, 3), torch.randn(3)
         if seed % 4 == 0 and rows:
             y = x[-1]  # of the same memory
@@ -781,7 +814,7 @@ class World:
         state = [
             list(self.data),
             describe(self.thing.k),
-            list(self.thing.log),
+            [GRAD_FN.sub("", text) for text in self.thing.log],
             describe(self.data["x"]),
             describe(self.names["G"]),
         ]
@@ -830,22 +863,26 @@ def describe(value):
     return [type(value).__name__, GRAD_FN.sub("", repr(value))]
 
 
-def compare(seed, **options):
-    """Runs one program both ways; how many plans ran. Raises AssertionError where they differ."""
+def compare(seed, *kinds):
+    """Runs one program as it is and with each of the options of cresset.compile, or with none; how many plans ran. Raises
+    AssertionError where they differ."""
     rng = random.Random(seed)
-    text = Generator(rng).program()
-    worlds = [World(text, False), World(text, True, **options)]
+    text = "\n" * PRELUDE.count("\n") + Generator(rng).program()
+    program = marshal.dumps(compile(text, "<program>", "exec"))
+    plain, *captured = [World(program, options) for options in (None, *(kinds or ({},)))]
     arguments = (2, 1, False, 0)
     for call in range(8):
         if call >= 2 and rng.random() < 0.7:
             arguments = (rng.choice([1, 2, 3]), rng.choice([0, 1, 2, 0.5, True]), rng.random() < 0.4, rng.randint(0, 3))
         for what, value in changes(rng) if call >= 2 else ():
-            for world in worlds:
+            for world in (plain, *captured):
                 world.change(what, value)
-        expected, seen = [world.observe(*arguments) for world in worlds]
-        if expected != seen:
-            raise AssertionError(f"program {seed}, call {call}:\n{text}\n{expected}\n{seen}")
-    return sum(plan.counts[0] for _, plan in _frames.plans_of(worlds[1].function.__code__, None))
+        expected = plain.observe(*arguments)
+        for i, world in enumerate(captured):
+            seen = world.observe(*arguments)
+            if expected != seen:
+                raise AssertionError(f"program {seed}, call {call}, kind {i}:\n{text.lstrip()}\n{expected}\n{seen}")
+    return sum(plan.counts[0] for world in captured for _, plan in _frames.plans_of(world.function.__code__, None))
 
 
 #: Rows of instructions without which there are no plans.
@@ -890,20 +927,30 @@ def compare_rows(seeds):
     return ran
 
 
+WITH_BACKEND = {"backend": lambda gm, inputs: gm.forward}
+
+
 def main():
     count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    with_graphs = sys.argv[3:] == ["graphs"]
-    ran = 0
+    kinds = [{}, WITH_BACKEND] if sys.argv[3:] == ["graphs"] else [{}]
+    ran = differ = 0
+    torch.set_num_threads(1)  # tensors are small
     if sys.argv[3:] == ["rows"]:
         print(f"{len(rows())} rows: the programs agree; plans ran: {dict(compare_rows(range(first, first + count)))}")
         return
-    for seed in range(first, first + count):
-        ran += compare(seed)
-        if with_graphs:
-            ran += compare(seed, backend=lambda gm, inputs: gm.forward)
-        if seed % 1000 == 999:
-            print(f"{seed + 1 - first} programs agree; plans ran {ran} times", flush=True)
-    print(f"{count} programs agree; plans ran {ran} times")
+    for done, seed in enumerate(range(first, first + count), 1):
+        try:
+            ran += compare(seed, *kinds)
+        except AssertionError as error:
+            differ += 1
+            print(error, flush=True)
+        if done == 50:
+            gc.collect()
+            gc.freeze()  # modules, and what was made once: collections go by the programs' own objects
+        if done % 500 == 0:
+            print(f"{done - differ} of {done} programs agree; plans ran {ran} times", flush=True)
+    print(f"{count - differ} of {count} programs agree; plans ran {ran} times")
+    sys.exit(differ > 0)
 
 
 if __name__ == "__main__":

@@ -730,3 +730,21 @@ def test_linear_of_a_weight_that_the_graph_computes():
         gradients = [torch.autograd.grad(result.sum(), w)[0] for result in results]
         assert torch.allclose(*gradients, rtol=1e-4, atol=1e-4)
     assert all(plan.graph_calls >= 6 and plan.applied >= 3 for plan in cresset.explain(compiled).plans)
+
+
+def test_splits():
+    def f(x, w):
+        a, b = torch.hsplit(x * w, 2)
+        c, d = torch.tanh(a + b).vsplit([1])
+        (e,) = torch.dsplit(torch.stack([c.sum(0), d.sum(0)], 1).unsqueeze(0), 1)
+        first, second = x[0].hsplit(2)
+        return e.sin() * 2, (first * second).exp()
+
+    cresset.reset()
+    compiled = cresset.compile(f, fullgraph=True)
+    for i in range(6):
+        x, w = torch.randn(3 + i % 2, 4, requires_grad=True), torch.randn(4, requires_grad=i > 1)
+        ours, theirs = compiled(x, w), f(x, w)
+        assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
+        gradients = [torch.autograd.grad(each[0].sum() + each[1].sum(), x) for each in (ours, theirs)]
+        assert torch.allclose(gradients[0][0], gradients[1][0])

@@ -55,7 +55,7 @@ def same(ours, expected):
         assert torch.equal(a.nan_to_num(), b.nan_to_num()) and torch.equal(a.isnan(), b.isnan())
 
 
-@pytest.mark.parametrize("foreach", [False, True])
+@pytest.mark.parametrize("foreach", [None, False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_steps(kind, foreach):
     cresset.reset()
@@ -74,6 +74,67 @@ def test_steps(kind, foreach):
     if kind in ("SGD", "Adam", "AdamW"):
         (plan, *_) = cresset.explain(compiled).plans
         assert plan.applied >= 3 and plan.graph_calls, cresset.explain(compiled)
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+def test_training_loops(kind):
+    """One function clears gradients, computes, goes back and steps; the step is part of a plan although other code may have asked
+    torch.compile to leave it alone."""
+    cresset.reset()
+    pairs = [made(kind, None), made(kind, None)]
+    pairs[0][1].step = torch._dynamo.disable(pairs[0][1].step)
+
+    def train(net, optimizer, x, y):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled = cresset.compile(train)
+    for i in range(10):
+        torch.manual_seed(i)
+        x, y = torch.randn(5 + i % 2, 4), torch.randint(0, 2, (5 + i % 2,))
+        losses = [f(*pair, x, y) for f, pair in zip((compiled, train), pairs, strict=True)]
+        assert torch.equal(*losses)
+        for a, b in zip(*(state_of(*pair) for pair in pairs), strict=True):
+            assert torch.allclose(a, b, rtol=1e-5, atol=1e-6)
+    plans = [plan for plan in cresset.explain(compiled).plans if plan.applied > 3 and plan.graph_calls > 3]
+    assert len(plans) >= 2, cresset.explain(compiled)
+
+
+def test_functions_that_torch_compile_leaves_alone():
+    cresset.reset()
+    scale = 2
+
+    def inner(x):
+        return torch.tanh(x) * scale + 1
+
+    disabled = [torch._dynamo.disable(inner), torch._disable_dynamo(inner)]
+
+    def f(x, function):
+        return (function(x * 2).sin() * 3).exp()
+
+    for function in disabled:
+        compiled = cresset.compile(f, fullgraph=True)
+        for i in range(6):
+            scale = 2 if i < 4 else torch.tensor(3.0)
+            assert torch.equal(compiled(torch.ones(3), function), f(torch.ones(3), function))
+
+
+def test_searches_for_classes():
+    cresset.reset()
+    kinds = [torch.Tensor, torch.nn.Parameter]
+
+    def f(x):
+        return torch.tanh(x * 2).sin() * 3 + (1 if type(x) in kinds else 2)
+
+    compiled = cresset.compile(f)
+    for i in range(10):
+        if i == 6:
+            kinds.pop()
+        for x in (torch.ones(3), torch.nn.Parameter(torch.ones(3))):
+            assert torch.equal(compiled(x), f(x))
 
 
 def test_hooks_of_optimizers_are_called():

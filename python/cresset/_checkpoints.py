@@ -1,0 +1,113 @@
+"""What runs for a `torch.utils.checkpoint.checkpoint` that is part of a plan: a compiled graph that keeps its inputs only, and
+runs again in the backward pass."""
+
+import torch
+
+_keeps_graph = torch._C._autograd._get_current_graph_task_keep_graph
+
+
+class Checkpointed:
+    """A graph whose backward pass computes it once more. `draws`: it draws random numbers, the same ones both times. `saved`:
+    places of inputs that are to be the same in the backward pass; others are taken as they are then. (So does PyTorch, whose
+    checkpoint saves the function's positional arguments.)"""
+
+    def __init__(self, function, draws=False, saved=()):
+        self.function, self.draws, self.saved = function, draws, saved
+        self.known = {}  # which inputs require gradients -> which results do
+        self.aliases = False  # whether results have been seen that share memory
+
+    def __call__(self, *inputs):
+        if self.aliases or not torch.is_grad_enabled():
+            return self.function(*inputs)
+        flags = tuple([isinstance(value, torch.Tensor) and value.requires_grad for value in inputs])
+        if not any(flags):
+            return self.function(*inputs)
+        state = torch.get_rng_state() if self.draws else None
+        if flags not in self.known:
+            self.known[flags] = self.flags_of_results(inputs, state)
+        with torch.no_grad():
+            results = self.function(*inputs)
+        results = results if type(results) is tuple else (results,)
+        if share_memory(inputs, results):  # views of each other, to the tape
+            self.aliases = True
+            if self.draws:
+                torch.set_rng_state(state)
+            return self.function(*inputs)
+        found = _Recomputed.apply(self, results, self.known[flags], flags, state, *inputs)
+        return found[0] if len(found) == 1 else found
+
+    def flags_of_results(self, inputs, state):
+        """Which results are on the tape."""
+        with torch.enable_grad():
+            found = self.function(*map(without_tape, inputs))
+        if self.draws:
+            torch.set_rng_state(state)
+        found = found if type(found) is tuple else (found,)
+        return tuple([isinstance(value, torch.Tensor) and value.requires_grad for value in found])
+
+
+def without_tape(value):
+    return value.detach().requires_grad_() if isinstance(value, torch.Tensor) and value.requires_grad else value
+
+
+def share_memory(inputs, results):
+    memory = [value.untyped_storage()._cdata for value in results if isinstance(value, torch.Tensor)]
+    if len(set(memory)) < len(memory):
+        return True
+    return any(isinstance(value, torch.Tensor) and value.untyped_storage()._cdata in memory for value in inputs)
+
+
+class _Recomputed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, checkpointed, results, on_tape, flags, state, *inputs):
+        ctx.set_materialize_grads(False)
+        # What is saved also says whether the tape was freed.
+        ctx.save_for_backward(*[inputs[place] for place in checkpointed.saved], torch.empty(0))
+        ctx.inputs = [None if place in checkpointed.saved else value for place, value in enumerate(inputs)]
+        ctx.checkpointed, ctx.flags, ctx.state, ctx.on_tape = checkpointed, flags, state, on_tape
+        results = tuple([r.data if isinstance(r, torch.Tensor) and r._is_view() else r for r in results])
+        off_tape = [r for r, flag in zip(results, on_tape, strict=True) if isinstance(r, torch.Tensor) and not flag]
+        ctx.mark_non_differentiable(*off_tape)
+        return results
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        saved, is_differentiated = ctx.saved_tensors, torch.is_grad_enabled()
+        inputs = ctx.inputs.copy()
+        for place, value in zip(ctx.checkpointed.saved, saved, strict=False):
+            inputs[place] = value
+        if not _keeps_graph():
+            ctx.inputs = None
+        with torch.enable_grad():
+            if is_differentiated:
+                own = [v.view_as(v) if flag else v for v, flag in zip(inputs, ctx.flags, strict=True)]
+            else:
+                own = [v.detach().requires_grad_() if flag else v for v, flag in zip(inputs, ctx.flags, strict=True)]
+            results = recomputed(ctx.checkpointed, ctx.state, own)
+        wanted = [place for place, flag in enumerate(ctx.on_tape) if flag and gradients[place] is not None]
+        found = iter(())
+        leaves = [value for value, flag in zip(own, ctx.flags, strict=True) if flag]
+        if wanted:
+            found = torch.autograd.grad(
+                [results[place] for place in wanted],
+                leaves,
+                [gradients[place] for place in wanted],
+                create_graph=is_differentiated,
+                allow_unused=True,
+            )
+            found = iter(found)
+        return (None,) * 5 + tuple([next(found, None) if flag else None for flag in ctx.flags])
+
+
+def recomputed(checkpointed, state, inputs):
+    """The graph's results, of the random numbers that it drew before."""
+    if state is None:
+        results = checkpointed.function(*inputs)
+    else:
+        now = torch.get_rng_state()
+        torch.set_rng_state(state)
+        try:
+            results = checkpointed.function(*inputs)
+        finally:
+            torch.set_rng_state(now)
+    return results if type(results) is tuple else (results,)

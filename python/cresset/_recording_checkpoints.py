@@ -1,0 +1,187 @@
+"""Rows of frame capture for `torch.utils.checkpoint.checkpoint(..., use_reentrant=False)`. Part of `_recording.py`.
+
+The recorder follows the function that is checkpointed, as any callee. What it computes becomes one compiled graph of its own, and
+the plan has one call of that, which keeps nothing for the backward pass but what the graph is given (`_checkpoints.py`). A function
+of which not all is in the graph, or which does more than compute, runs as Python, and so does the call.
+"""
+
+import inspect
+import operator
+
+import torch
+
+from . import _C, options
+from ._checkpoints import Checkpointed, share_memory
+from ._own_graphs import compile_nodes, is_wanted, refs_of
+from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
+from ._recording_traces import ambient
+from ._recording_values import PLAIN, Fresh, Keywords, NoRow, Value
+from ._segments import NotAGraph, Segment, reads_of
+
+CHECKPOINT = torch.utils.checkpoint.checkpoint
+CODES = {CHECKPOINT: CHECKPOINT.__code__, inspect.unwrap(CHECKPOINT): inspect.unwrap(CHECKPOINT).__code__}
+NAME = "a call of torch.utils.checkpoint.checkpoint"
+#: Arguments that are not the function's.
+OPTIONS = ("use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop")
+#: How many instructions of CPython take as long as what PyTorch does for a checkpoint.
+INSTRUCTIONS_OF_CHECKPOINT = 2000
+INSTRUCTIONS_OF_CALL = 100  # of an operator in a graph
+
+
+class Checkpoint:
+    """A checkpoint whose function runs. `saved`: the registers of tensors that are its positional arguments."""
+
+    def __init__(self, recorder, arguments, may_draw):
+        self.saved = {recorder.register(value) for value in arguments if recorder.is_tensor(value)}
+        self.first_step, self.may_draw = len(recorder.steps), may_draw
+        self.changes = self.changes_of(recorder)
+
+    @staticmethod
+    def changes_of(recorder):
+        lists = recorder.stores, recorder.undo, recorder.context, recorder.modes
+        return (*map(len, lists), recorder.last_save)
+
+
+class Checkpoints:
+    """What a recorder does for checkpoints."""
+
+    def call_checkpoint(self, view, frame, callee, arguments, names):
+        if self.options.backend is not None or self.transform is not None or self.traced or _C._is_transformed():
+            raise NoRow(f"{NAME} in a graph of a backend, or in a transform")
+        if self.region is not None or any(mode[0] != "grad" for mode in self.modes):
+            raise NoRow(f"{NAME} in another one, or in a mode")
+        count = len(arguments) - len(names)
+        given = dict(zip(names, arguments[count:], strict=True))
+        flags = {name: given.pop(name) for name in OPTIONS if name in given}
+        if not count or flags.keys() - {"use_reentrant", "preserve_rng_state"} or "use_reentrant" not in flags:
+            raise NoRow(f"{NAME} with other arguments")
+        self.identical(callee)
+        for function, code in CODES.items():
+            self.has_code(function, code)
+        self.check_untransformed()
+        if self.flag_of(flags["use_reentrant"]):
+            raise NoRow(f"{NAME} with use_reentrant=True")
+        register = self.emit("Call", self.register(self.constant(ambient)))
+        self.see(register, ambient())
+        self.check("CheckConst", register, object=ambient())
+        if ambient()[0] or ambient()[2]:
+            raise NoRow(f"{NAME} in autocast or inference mode")
+        may_draw = "preserve_rng_state" not in flags or self.flag_of(flags["preserve_rng_state"])
+        region = Checkpoint(self, arguments[1:count], may_draw)
+        self.call_of(view, frame, arguments[0], [*arguments[1:count], *given.values()], tuple(given))
+        if self.entering is None or self.entering.finish is not None or self.entering.generator is not None:
+            raise NoRow(f"{NAME} of a module with hooks, or of no function in Python")
+        self.region = region
+        self.entering.swaps = True
+        self.entering.finish = self.end_of_checkpoint
+
+    def end_of_checkpoint(self, result):
+        """Puts one call of a graph in the place of what was recorded since the checkpoint began."""
+        region, self.region = self.region, None
+        if Checkpoint.changes_of(self) != region.changes:
+            raise NoRow(f"{NAME} of a function that changes something")
+        results = [self.register(value) for value in self.parts_of_result(result)]
+        before = self.steps[: region.first_step]
+        try:
+            segment = Segment(self, self.steps, [(None, register) for register in results], None, False)
+        except NotAGraph as reason:
+            raise NoRow(f"{NAME} with {reason}") from None
+        known = set(map(id, before))
+        made = {step[1] for step in self.steps[region.first_step :]}
+        nodes = [node for node in segment.nodes if node.register in made or not made.isdisjoint(refs_in(node))]
+        kept = [step for step in segment.outside if id(step) not in known]
+        delayed = [step for step in segment.delayed if id(step) not in known]
+        inside = {node.register for node in nodes}
+        outputs, structures = self.needed_of(segment, inside, results, delayed)
+        inputs = dict.fromkeys(register for node in nodes for register in refs_in(node) if register not in inside)
+        if not any(self.is_tensor(self.values[register]) for register in outputs):
+            raise NoRow(f"{NAME} that computes nothing")
+        self.require_pure(nodes, inputs, outputs, region.may_draw)
+        saved = [place for place, register in enumerate(inputs) if register in region.saved]
+        steps = self.steps_of_checkpoint(nodes, list(inputs), outputs, saved)
+        self.steps[:] = [*before, *kept, *segment.pins, *steps, *structures, *delayed]
+        gone = made - {step[1] for step in self.steps}
+        for key, value in list(self.checked.items()):
+            if getattr(value, "register", None) in gone:
+                del self.checked[key]
+        self.num_saved += INSTRUCTIONS_OF_CHECKPOINT + INSTRUCTIONS_OF_CALL * len(nodes)
+        return result
+
+    def parts_of_result(self, value):
+        """The Values in a result: tensors, also in tuples, lists and dicts."""
+        if type(value) is Fresh:
+            return [each for item in value.items for each in self.parts_of_result(item)]
+        if type(value) is Keywords and value.source is None:
+            return [each for item in value.items.values() for each in self.parts_of_result(item)]
+        is_known = type(value) is Value and (value.register is None or type(value.object) in PLAIN)
+        if not self.is_tensor(value) and not is_known:
+            raise NoRow(f"{NAME} of a function that returns other than tensors")
+        return [value]
+
+    def needed_of(self, segment, inside, results, delayed):
+        """The registers that the graph is to return, and steps that make of them what checks and results take."""
+        found, structures = {}, []
+
+        def need(register):
+            step = segment.structures.get(register) or segment.methods.get(register)
+            if step is not None and register in segment.inside:
+                for each in reads_of(step):
+                    need(each)
+                if step not in structures:
+                    structures.append(step)
+            elif register in inside:
+                found[register] = True
+
+        for register in (*results, *(each for step in delayed for each in reads_of(step))):
+            need(register)
+        return list(found), structures
+
+    def require_pure(self, nodes, inputs, outputs, may_draw):
+        """Requires that all calls may be in one graph, which only computes."""
+        if self.calls_added():
+            raise NoRow(f"{NAME} of what other functions compute")
+        for node in nodes:
+            name = getattr(node.function, "__name__", type(node.function).__name__)
+            is_of_tape = any(node.function is each for each in (GRAD, REQUIRES_GRAD, begin_tape))
+            if node.modes is not None or node.effect or node.ends_casts or is_of_tape:
+                raise NoRow(f"{NAME} with a call of {name}")
+            if not is_wanted(node, self.values):
+                raise NoRow(f"{NAME} with a call of {name}, which compiled graphs have not")
+            if node.is_random and not may_draw:
+                raise NoRow(f"{NAME} with random numbers that are not kept")
+            if node.written is not None or node.function is operator.setitem:
+                raise NoRow(
+                    f"{NAME} with a call of {name} in place"
+                )  # PyTorch takes what it has kept as it was written to
+        if share_memory(self.objects_in(inputs), self.objects_in(outputs)):
+            raise NoRow(f"{NAME} that returns what shares memory")
+
+    def objects_in(self, registers):
+        return [self.values[register].object for register in registers]
+
+    def steps_of_checkpoint(self, nodes, inputs, outputs, saved):
+        is_exact = "exact" in (self.options.numerics, options.numerics)
+        function = compile_nodes(nodes, inputs, outputs, self.values, is_exact)
+        if function is None:
+            raise NoRow(f"{NAME} of what compiled graphs have not")
+        draws = any(node.is_random for node in nodes)
+        callee = self.new_register()
+        result = outputs[0] if len(outputs) == 1 else self.new_register()
+        if len(outputs) > 1:
+            self.see(result, tuple(self.objects_in(outputs)))
+            self.places[result] = self.here
+        checkpointed = Checkpointed(function, draws, saved)
+        self.values[callee] = Value(callee, checkpointed, fixed=True, typed=True)
+        if draws:
+            self.effects[result] = []
+        steps = [
+            ("LoadConst", callee, -1, -1, checkpointed, ()),
+            ("Call", result, callee, -1, None, tuple(inputs)),
+        ]
+        if len(outputs) > 1:
+            steps += [("Item", register, result, place, None, ()) for place, register in enumerate(outputs)]
+        return steps
+
+
+def refs_in(node):
+    return list(refs_of(node.arguments))
