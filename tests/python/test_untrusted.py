@@ -560,7 +560,7 @@ def test_classes_that_code_names(body, message):
 def test_operators_of_any_number_of_arguments():
     """Called with none, or with what they don't expect."""
     schemas = [s for s in _C._get_all_schemas() if s.is_vararg]
-    assert len(schemas) > 20
+    assert len(schemas) > 10
     arguments = ["", "x", "1", "'a'", "x, 1", "1, x", "x, x, 1", "[x]", "[x], 1", "x, 1, 9", "None, None, None"]
     called = raised = 0
     for schema in schemas:
