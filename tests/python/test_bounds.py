@@ -1,9 +1,12 @@
-"""What hostile programs can't make grow or break: sorts by their own comparisons, dicts of equal hashes, types, inlining."""
+"""What hostile programs can't make grow or break: sorts by their own comparisons, dicts of equal hashes, types, inlining, loading."""
 
 import io
 import itertools
+import json
 import random
 import struct
+import subprocess
+import sys
 import zipfile
 from typing import Dict, List
 
@@ -239,7 +242,9 @@ def test_views_of_views_that_are_written(count):
     if count == 90:
         assert "aten::add_" not in str(graph) and nodes < 90 * 90 * 8
     else:
-        assert "more than 100 views between the tensor and its memory" in str(left) and nodes < 100 * 100 * 8 + 2 * count
+        assert (
+            "more than 100 views between the tensor and its memory" in str(left) and nodes < 100 * 100 * 8 + 2 * count
+        )
     before = len(str(graph))
     cresset.passes.reinplace(graph)
     cresset.passes.remove_views(graph)
@@ -249,3 +254,295 @@ def test_views_of_views_that_are_written(count):
 def test_lists_of_script_objects_stay_sortable():
     values: List[int] = [3, 1, 2]
     assert [a for a, _ in keys("return self.a < other.a")(values, 0, False)] == [1, 2, 3]
+
+
+# ---- loading: what an archive names many times over
+
+
+def number(value: int) -> bytes:
+    return b"J" + struct.pack("<i", value)
+
+
+def text(value: str) -> bytes:
+    return b"X" + struct.pack("<I", len(value)) + value.encode()
+
+
+def pair(*parts: bytes) -> bytes:
+    """A tuple of any length."""
+    return b"(" + b"".join(parts) + b"t"
+
+
+def name(module: str, attribute: str) -> bytes:
+    return f"c{module}\n{attribute}\n".encode()
+
+
+def define(index: int, value: bytes) -> bytes:
+    """Puts the value into the memo and takes it from the stack."""
+    return value + b"q" + bytes([index]) + b"0"
+
+
+def recall(index: int) -> bytes:
+    return b"h" + bytes([index])
+
+
+def storage(kind: str, record: str, size: int) -> bytes:
+    return pair(text("storage"), name("torch", kind), text(record), text("cpu"), number(size)) + b"Q"
+
+
+def dense(kind: str, record: str, sizes, strides) -> bytes:
+    last = sum((n - 1) * stride for n, stride in zip(sizes, strides, strict=True))
+    numbers = [pair(*map(number, values)) for values in (sizes, strides)]
+    hooks = name("collections", "OrderedDict") + b")R"
+    arguments = pair(storage(kind, record, last + 1), number(0), *numbers, b"\x89", hooks)
+    return name("torch._utils", "_rebuild_tensor_v2") + arguments + b"R"
+
+
+HEAD = "class M(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n"
+FORWARD = "  def forward(self, x: Tensor):\n    return x\n"
+
+
+def archive(attributes: bytes, files, before: bytes = b"", cls=("__torch__", "M")) -> bytes:
+    """`before` fills the memo; `attributes` are items of the state of the root, an object of the class."""
+    root = b"\x80\x02" + before + name(*cls) + b")\x81}(" + text("training") + b"\x88" + attributes + b"ub."
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as out:
+        for entry, data in {"version": "3\n", "data.pkl": root, "constants.pkl": b"\x80\x02).", **files}.items():
+            out.writestr("m/" + entry, data)
+    return buffer.getvalue()
+
+
+def many(count: int, before: bytes, one: bytes, files, element="Tensor", more="") -> bytes:
+    """An archive with a list of values, each made anew by `one`."""
+    code = HEAD + f"  l : List[{element}]\n" + FORWARD + more
+    return archive(text("l") + b"](" + one * count + b"e", {"code/__torch__.py": code, **files}, before)
+
+
+SIZE = 100_000
+REBUILD = recall(3) + recall(4) + b"R"
+
+
+def sparse(layout: str, sizes=(SIZE,)) -> bytes:
+    ones = define(1, dense("CharStorage", "1", [SIZE], [1]))
+    if layout == "coo":
+        parts = define(0, dense("LongStorage", "0", [1, SIZE], [SIZE, 1])) + ones
+        arguments = pair(number(1), pair(recall(0), recall(1), pair(*map(number, sizes))))
+    else:
+        parts = define(0, dense("LongStorage", "2", [2], [1])) + ones
+        parts += define(2, dense("LongStorage", "0", [SIZE], [1]))
+        arguments = pair(number(2), pair(recall(0), recall(2), recall(1), pair(*map(number, sizes))))
+    return parts + define(3, name("torch._utils", "_rebuild_sparse_tensor")) + define(4, arguments)
+
+
+SPARSE_FILES = {
+    "data/0": struct.pack(f"<{SIZE}q", *range(SIZE)),
+    "data/1": b"\1" * SIZE,
+    "data/2": struct.pack("<2q", 0, SIZE),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize("layout, sizes", [("coo", (SIZE,)), ("csr", (1, SIZE))])
+def test_archives_whose_sparse_tensors_share_indices(layout, sizes):
+    before = sparse(layout, sizes)
+    tensors = cresset.load(many(20, before, REBUILD, SPARSE_FILES)).l
+    assert len(tensors) == 20 and torch.equal(tensors[7].to_dense().flatten(), torch.ones(SIZE, dtype=torch.int8))
+    with pytest.raises(cresset.ArchiveError, match="copying the indices of a sparse tensor would take 800"):
+        cresset.load(many(100, before, REBUILD, SPARSE_FILES))
+
+
+@pytest.mark.parametrize(
+    "sizes, message",
+    [
+        ([SIZE] + [1] * 64, "a sparse tensor's size has 65 parts; more than 64 are not possible"),
+        ([SIZE, -1], "a tensor has the negative size -1"),
+    ],
+)
+def test_archives_with_sparse_tensors_of_impossible_sizes(sizes, message):
+    with pytest.raises(cresset.ArchiveError, match=message):
+        cresset.load(many(1, sparse("coo", sizes), REBUILD, SPARSE_FILES))
+
+
+def test_archives_whose_tensors_share_long_arguments():
+    arguments = define(4, pair(number(1), *[b"N"] * 100))
+    before = define(3, name("torch._utils", "_rebuild_sparse_tensor")) + arguments
+    with pytest.raises(cresset.ArchiveError, match="'_rebuild_sparse_tensor' is called with 101 arguments"):
+        cresset.load(many(1, before, REBUILD, {}))
+
+
+@pytest.mark.parametrize(
+    "scales, zero_points, converts",
+    [(("Float", "f"), ("Int", "i"), True), (("Double", "d"), ("Long", "q"), False)],
+)
+def test_archives_whose_quantized_tensors_share_scales(scales, zero_points, converts):
+    before = b""
+    for index, (kind, _) in enumerate((scales, zero_points)):
+        before += define(index, dense(kind + "Storage", str(index), [SIZE], [1]))
+    quantizer = pair(name("torch", "per_channel_affine"), recall(0), recall(1), number(1))
+    sizes = [number(0), pair(number(0), number(SIZE)), pair(number(1), number(1))]
+    hooks = name("collections", "OrderedDict") + b")R"
+    before += define(3, name("torch._utils", "_rebuild_qtensor"))
+    before += define(4, pair(storage("QInt8Storage", "2", 0), *sizes, quantizer, b"\x89", hooks))
+    files = {f"data/{i}": struct.pack("<" + code, 1) * SIZE for i, (_, code) in enumerate((scales, zero_points))}
+    files["data/2"] = b""
+    assert len(cresset.load(many(20, before, REBUILD, files)).l) == 20
+    data = many(100, before, REBUILD, files)
+    if converts:
+        with pytest.raises(cresset.ArchiveError, match="converting a tensor's scales or zero points would take 800000"):
+            cresset.load(data)
+    else:
+        assert len(cresset.load(data).l) == 100
+
+
+def test_archives_whose_enums_have_long_names():
+    long = "A" * 100_000
+    more = f"class E(Enum):\n  {long} = 7\n"
+    before = define(3, name("__torch__", "E")) + define(4, number(7))
+    with pytest.raises(cresset.ArchiveError, match="the value that this pickle makes would take 100"):
+        cresset.load(many(1000, before, REBUILD, {}, element="__torch__.E", more=more))
+    short = more.replace(long, "B")
+    values = cresset.load(many(1000, before, REBUILD, {}, element="__torch__.E", more=short)).l
+    assert {value.value for value in values} == {7}
+
+
+def test_limits_of_loading():
+    """A limit of memory bounds what loading takes beside the file's own bytes."""
+    weight = torch.nn.Linear(1000, 1000)
+    buffer = io.BytesIO()
+    cresset.save(cresset.script(weight), buffer)
+    limits = cresset.Limits(memory=1 << 20)
+    assert torch.equal(cresset.load(buffer.getvalue(), limits=limits).weight, weight.weight)
+    numbers = many(200_000, b"", b"N", {}, element="NoneType")
+    assert len(cresset.load(numbers).l) == 200_000
+    for trusted in (False, True):
+        with pytest.raises(cresset.ArchiveError, match="its size and the limit of memory that was given"):
+            cresset.load(numbers, limits=limits, trusted=trusted)
+    with limits, pytest.raises(cresset.ArchiveError, match="its size and the limit of memory that was given"):
+        cresset.load(numbers)
+
+
+def older(main, files) -> bytes:
+    """An archive of the layout before PyTorch 1.3."""
+    model = {"protoVersion": "2", "mainModule": {"name": "M", **main}, "tensors": []}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as out:
+        for entry, data in {"version": "1\n", "model.json": json.dumps(model), **files}.items():
+            out.writestr("m/" + entry, data)
+    return buffer.getvalue()
+
+
+def test_older_archives_whose_modules_share_code():
+    code = "def forward(self, x: Tensor) -> Tensor:\n  return x\n" + "# no code\n" * 50_000
+    for count, fits in ((20, True), (200, False)):
+        modules = [{"name": f"m{i}", "torchscriptArena": {"key": "code/m.py"}} for i in range(count)]
+        data = older({"submodules": modules}, {"code/m.py": code})
+        if fits:
+            assert cresset.load(data).m7(torch.ones(1)) == 1
+        else:
+            with pytest.raises(cresset.ArchiveError, match="code/m.py at byte .*copying this entry would take 500"):
+                cresset.load(data)
+
+
+def test_older_archives_with_many_attributes():
+    attributes = [{"name": f"a{i}", "type": "int", "id": i} for i in range(3000)]
+    values = b"\x80\x02" + pair(*map(number, range(3000))) + b"."
+    assert cresset.load(older({"attributes": attributes}, {"attributes.pkl": values})).a2999 == 2999
+
+
+# ---- names of archives
+
+
+def test_names_of_very_many_parts():
+    path = "a/" * 200
+    data = archive(
+        b"", {f"code/__torch__/{path}f.py": HEAD + FORWARD}, cls=("__torch__." + path.replace("/", ".") + "f", "M")
+    )
+    with pytest.raises(
+        cresset.ArchiveError, match="characters and 203 parts; names of archives have at most 1000 and 100"
+    ):
+        cresset.load(data)
+
+
+def test_long_names_of_many_methods():
+    path = "/".join(["a" * 9] * 90)
+    for count, fits in ((100, True), (8000, False)):
+        code = HEAD + "".join(f"  def f{i}(self):\n    return 1\n" for i in range(count))
+        data = archive(b"", {f"code/__torch__/{path}.py": code}, cls=("__torch__." + path.replace("/", "."), "M"))
+        if fits:
+            assert cresset.load(data).f7() == 1
+        else:
+            with pytest.raises(cresset.ArchiveError, match="the definitions of this code would take"):
+                cresset.load(data)
+
+
+NAMESPACES = """
+import resource, sys
+import cresset
+module = cresset.load(sys.argv[1])
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (1 << 30),) * 2)
+assert module.near(2) == 3
+try:
+    module.far(2)
+except cresset.CompileError as error:
+    print(error)
+"""
+
+
+def test_paths_of_very_many_parts(tmp_path):
+    """Whether a name begins that of a file is found out without a list of all beginnings, which would have 4 GB here."""
+    code = HEAD + "  def near(self, x: int) -> int:\n    return __torch__.b.c.f(x)\n"
+    code += "  def far(self, x: int) -> int:\n    return __torch__.b.d.f(x)\n"
+    files = {"code/__torch__.py": code, "code/__torch__/b/c.py": "def f(x: int) -> int:\n  return torch.add(x, 1)\n"}
+    files.update({f"code/__torch__/{i}/{'a/' * 30_000}f.py": "" for i in range(5)})
+    path = tmp_path / "names.pt"
+    path.write_bytes(archive(b"", files))
+    run = subprocess.run([sys.executable, "-c", NAMESPACES, path], capture_output=True, text=True, check=False)
+    assert run.returncode == 0 and "'d'" in run.stdout, run.stdout + run.stderr
+
+
+# ---- debug records
+
+
+RAISES = HEAD + "  def forward(self, x: Tensor) -> Tensor:\n    return torch.mm(x, x)\n"
+
+
+def message_with(record: bytes) -> str:
+    module = cresset.load(archive(b"", {"code/__torch__.py": RAISES, "code/__torch__.py.debug_pkl": record}))
+    with pytest.raises(RuntimeError) as raised:
+        module(torch.ones(2))
+    return str(raised.value)
+
+
+def old_records(count: int, body: str) -> bytes:
+    """Each with a source of its own, which holds the same text."""
+    source = pair(recall(0), text("original.py"), number(1))
+    one = pair(number(0), pair(source, number(0), number(4)))
+    return b"\x80\x02" + define(0, text(body)) + pair(*[one] * count) + b"."
+
+
+def test_debug_records_that_share_a_text():
+    body = "here\n" * 100_000
+    assert "original.py" in message_with(old_records(2, body))
+    assert "original.py" not in message_with(old_records(1000, body))  # 500 MB
+
+
+SHARED_RECORDS = """
+import sys
+import cresset, torch
+try:
+    cresset.load(sys.argv[1])(torch.ones(2))
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_debug_records_that_share_a_long_tuple(tmp_path):
+    """Would take minutes if it were copied for each that names it."""
+    count = 1_000_000
+    record = define(0, number(0)) + define(1, pair(recall(0), b"N", recall(0) * count))
+    debug = b"\x80\x02" + record + pair(recall(1) * count) + b"."
+    path = tmp_path / "records.pt"
+    path.write_bytes(archive(b"", {"code/__torch__.py": RAISES, "code/__torch__.py.debug_pkl": debug}))
+    command = [sys.executable, "-c", SHARED_RECORDS, path]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=90)
+    assert "__torch__.py" in run.stdout

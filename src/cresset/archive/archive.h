@@ -39,10 +39,10 @@ struct LoadOptions {
   bool trusted = false;
   /// What an untrusted archive may use nevertheless: "aten::from_file", "torchvision::*", "torch.classes.mylib.Store".
   std::vector<std::string> allow_ops;
-  /// Of each call of the archive's code from outside.
+  /// Of each call of the archive's code from outside; that of memory also of loading, beside the file's own bytes.
   Limits limits;
   /// How much memory loading may take beside the mapped file; by default 4 times the file's size and 48 MiB, and
-  /// anything if the archive is trusted.
+  /// anything if the archive is trusted. The limit of memory above holds, too.
   std::optional<size_t> memory_limit;
   /// Whether to compare the checksums of all records first, those of tensors too, which reads the whole file. Without
   /// it, tensors are mapped and not looked at.

@@ -1,8 +1,11 @@
 // How much memory loading an archive may take.
 //
-// An archive of a few bytes can claim, or deflate, terabytes. Everything that loading allocates in proportion to what
-// an archive says is charged here first, and refused beyond the limit, so that a hostile file is an error and never
-// an exhausted machine. The limit is generous to honest files: their tensors are mapped and cost nothing.
+// An archive of a few bytes can claim, or deflate, terabytes, and name what it has a thousand times over. What loading
+// allocates is charged here first, by whoever allocates it, and refused beyond the limit, so that a hostile file is an
+// error and never an exhausted machine: copies and conversions, tables, values, tensors beside their elements, types
+// and names. Not charged: the archive's own bytes, and what stays a small multiple of the part of the file that it is
+// read from and is read once. The limit is generous to honest files: their tensors are mapped and cost nothing.
+// docs/archives.md lists what is charged where.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +29,10 @@ struct ArchiveSite {
 
 class LoadBudget {
  public:
-  /// `advice`: what the message of the error says in the end.
-  explicit LoadBudget(size_t limit, std::string advice = "") : limit_(limit), advice_(std::move(advice)) {}
+  static constexpr const char* kDefaultBound = "4 times its size and 48 MiB, if nothing else was said";
+  /// `advice`: what the message of the error says in the end; `bound`: where the limit comes from.
+  explicit LoadBudget(size_t limit, std::string advice = "", std::string bound = kDefaultBound)
+      : limit_(limit), advice_(std::move(advice)), bound_(std::move(bound)) {}
 
   /// Throws ArchiveError if `bytes` more would exceed the limit.
   void charge(size_t bytes, const ArchiveSite& site, std::string_view what) {
@@ -55,7 +60,7 @@ class LoadBudget {
  private:
   [[noreturn]] void refuse(size_t bytes, const ArchiveSite& site, std::string_view what) const;
   size_t limit_, used_ = 0;
-  std::string advice_;
+  std::string advice_, bound_;
 };
 
 }  // namespace cresset

@@ -24,17 +24,17 @@ class RecordReader {
 
   template <typename Add>
   void read(const Add& add) {
-    Items items = elements(p_.root());
+    Items items = elements(p_.root(), Pickle::kAll);
     if (items.size() == 3 && p_[items[0]].kind == PickleNode::String && text(items[0]) == kFormatWithStringTable) {
-      strings_ = elements(items[1]);
+      strings_ = elements(items[1], Pickle::kAll);
       has_table_ = true;
-      items = elements(items[2]);
+      items = elements(items[2], Pickle::kAll);
     }
     for (uint32_t n : items) {
-      Items record = elements(n);
+      Items record = elements(n, 2);
       if (record.size() < 2) fail(n);
       if (p_[record[1]].kind == PickleNode::None) continue;
-      Items range = elements(record[1]);
+      Items range = elements(record[1], 3);
       if (range.size() < 3) fail(n);
       std::shared_ptr<const Source> source = sourceOf(range[0]);
       if (!source) continue;
@@ -49,10 +49,11 @@ class RecordReader {
   using Items = std::vector<uint32_t>;
 
   [[noreturn]] void fail(uint32_t n) const { p_.site(p_[n]).fail("the debug record is damaged"); }
-  Items elements(uint32_t n) const {
+  Items elements(uint32_t n, size_t at_most) const {
     if (p_[n].kind != PickleNode::Tuple && p_[n].kind != PickleNode::List) fail(n);
-    return p_.elements(p_[n]);
+    return p_.elements(p_[n], at_most);
   }
+  void charge(uint32_t n, size_t bytes) const { budget_.charge(bytes, p_.site(p_[n]), "the original source text"); }
   int64_t number(uint32_t n) const {
     if (p_[n].kind != PickleNode::Int || p_[n].i < 0) fail(n);
     return p_[n].i;
@@ -67,31 +68,42 @@ class RecordReader {
     return text(strings_[i]);
   }
 
+  // With what the table of its lines takes.
+  void chargeText(uint32_t n, std::string_view text) const {
+    charge(n, text.size() + static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) * 2 * sizeof(uint32_t));
+  }
   std::shared_ptr<const Source> sourceOf(uint32_t n) {
     auto it = sources_.find(n);
     if (it != sources_.end()) return it->second;
     std::shared_ptr<const Source> source;
-    Items items = elements(n);
+    Items items = elements(n, 3);
     if (items.size() < 3) fail(n);
+    charge(n, sizeof(Source) + 128);
     auto first_line = static_cast<size_t>(std::max<int64_t>(1, number(items[2])));
     std::string body, file;
     if (has_table_) {
       uint32_t lines = items[0];
       // build_intlist([…])
       if (p_[lines].kind == PickleNode::Call) {
-        Items args = elements(p_[lines].p.b);
+        Items args = elements(p_[lines].p.b, 2);
         if (args.size() != 1) fail(lines);
         lines = args[0];
       }
-      for (uint32_t line : elements(lines)) {
+      charge(lines, p_.numElements(p_[lines]) * sizeof(uint32_t));
+      for (uint32_t line : elements(lines, Pickle::kAll)) {
         std::string_view s = fromTable(line);
-        budget_.charge(s.size(), p_.site(p_[line]), "the original source text");
+        chargeText(line, s);
         body += s;
       }
       file = fromTable(items[1]);
+      charge(items[1], file.size());
     } else {
+      chargeText(items[0], text(items[0]));
       body = text(items[0]);
-      if (p_[items[1]].kind == PickleNode::String) file = text(items[1]);
+      if (p_[items[1]].kind == PickleNode::String) {
+        charge(items[1], text(items[1]).size());
+        file = text(items[1]);
+      }
     }
     if (!body.empty()) source = std::make_shared<Source>(std::move(body), std::move(file), first_line);
     sources_.emplace(n, source);
@@ -107,20 +119,37 @@ class RecordReader {
 
 }  // namespace
 
-void DebugRecords::read() const {
+void DebugRecords::readWithin(LoadBudget& budget) const {
   const ZipEntry* entry = zip_->find(record_);
   if (!entry) return;
-  try {
-    LoadBudget budget(LoadBudget::defaultLimit(zip_->bytes()->size()));
+  {
     Record record = zip_->read(*entry, budget);
-    Pickle pickle(record.bytes(), {zip_->file(), record_, 0}, budget, judgePickleName);
+    const ArchiveSite site{zip_->file(), record_, 0};
+    Pickle pickle(record.bytes(), site, budget, judgePickleName);
     RecordReader(pickle, budget)
         .read([&](size_t offset, std::shared_ptr<const Source> source, uint32_t begin, uint32_t end) {
+          if (mappings_.size() == mappings_.capacity()) {
+            const size_t old = mappings_.capacity(), more = old == 0 ? 64 : old;
+            budget.charge((old + more) * sizeof(Mapping), site, "the positions of this code");
+            mappings_.reserve(old + more);
+            budget.release(old * sizeof(Mapping));
+          }
           mappings_.push_back({offset, std::move(source), begin, end});
         });
+  }
+  if (entry->compressed()) budget.release(entry->size);
+}
+
+void DebugRecords::read() const {
+  std::lock_guard lock(budget_->mutex);
+  LoadBudget& budget = budget_->budget;
+  const size_t before = budget.used();
+  try {
+    readWithin(budget);
   } catch (const ArchiveError&) {
     // Positions in the code file itself still stand.
-    mappings_.clear();
+    mappings_ = {};
+    budget.release(budget.used() - before);
   }
   std::stable_sort(
       mappings_.begin(), mappings_.end(), [](const Mapping& a, const Mapping& b) { return a.offset < b.offset; });

@@ -1,7 +1,8 @@
 // Where an archive's code came from: `.debug_pkl` records map ranges of a code file to the files that people wrote.
 //
-// They are read when an error first needs a position. A damaged record loses positions and nothing else.
-// Thread-safety: everything const may be called from any thread.
+// They are read when an error first needs a position, each part once. A damaged record loses positions and nothing
+// else; so does one that the budget, which all of an archive's records share, has no place for. Thread-safety:
+// everything const may be called from any thread.
 #pragma once
 
 #include <memory>
@@ -15,11 +16,18 @@
 
 namespace cresset {
 
+/// What the debug records of one archive may take together.
+struct DebugBudget {
+  explicit DebugBudget(size_t limit) : budget(limit) {}
+  std::mutex mutex;
+  LoadBudget budget;  // under `mutex`
+};
+
 class DebugRecords {
  public:
   /// `record` may be missing from the archive; then nothing has an origin.
-  DebugRecords(std::shared_ptr<const ZipReader> zip, std::string record)
-      : zip_(std::move(zip)), record_(std::move(record)) {}
+  DebugRecords(std::shared_ptr<const ZipReader> zip, std::string record, std::shared_ptr<DebugBudget> budget)
+      : zip_(std::move(zip)), record_(std::move(record)), budget_(std::move(budget)) {}
   /// The original of the code at byte `offset` of the code file.
   std::optional<SourceRange> find(size_t offset) const;
 
@@ -30,9 +38,11 @@ class DebugRecords {
     uint32_t begin, end;
   };
   void read() const;
+  void readWithin(LoadBudget& budget) const;
 
   std::shared_ptr<const ZipReader> zip_;
   std::string record_;
+  std::shared_ptr<DebugBudget> budget_;
   mutable std::once_flag once_;
   mutable std::vector<Mapping> mappings_;  // by offset
 };

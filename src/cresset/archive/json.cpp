@@ -64,7 +64,10 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool value) override { return add(JsonValue::Bool, value ? "true" : "false"); }
   bool number_integer(number_integer_t value) override { return add(JsonValue::Number, std::to_string(value)); }
   bool number_unsigned(number_unsigned_t value) override { return add(JsonValue::Number, std::to_string(value)); }
-  bool number_float(number_float_t, const string_t& text) override { return add(JsonValue::Number, text); }
+  bool number_float(number_float_t, const string_t& text) override {
+    charge(2 * text.size());
+    return add(JsonValue::Number, text);
+  }
   bool string(string_t& value) override {
     charge(2 * value.size());
     return add(JsonValue::String, std::move(value));

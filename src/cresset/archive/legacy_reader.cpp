@@ -132,7 +132,6 @@ class ModelReader {
     for (const JsonValue& n : list(json, "strides")) geometry.strides.push_back(toInteger(n, "strides"));
     geometry.offset = integer(json, "offset", 0);
     const ArchiveSite where = site(json.offset);
-    cx_.budget.charge(512, where, "the tensors of this archive");
     const auto storage =
         cx_.tensors.storage(record, dtype, device, static_cast<int64_t>(entry->size / c10::elementSize(dtype)), where);
     at::Tensor tensor = quantized ? cx_.tensors.perTensorQuantized(
@@ -158,6 +157,7 @@ class ModelReader {
     if (name.empty() || name.front() == '.' || name.back() == '.' || name.find("..") != std::string::npos)
       fail(json, "a module has no proper name");
     // As torch.jit has it: numbers are no names of classes.
+    SourceImporter::requireShortName(parent.qualifiedName() + '.' + name);
     std::vector<std::string> atoms = parent.atoms();
     const c10::QualifiedName own(name);
     for (std::string atom : own.atoms()) {
@@ -180,6 +180,7 @@ class ModelReader {
     cx_.budget.charge(kModuleBytes, site(json.offset), "the modules of this archive");
     const c10::QualifiedName wanted = className(json, parent);
     const c10::QualifiedName name = program_.findType(wanted) ? program_.mangle(wanted) : wanted;
+    cx_.budget.charge(SourceImporter::definitionBytes(name), site(json.offset), "the modules of this archive");
     auto type = c10::ClassType::create(name, program_.asCompilationUnit(), /*is_module=*/true);
     program_.registerType(type);
 
@@ -227,7 +228,8 @@ class ModelReader {
     if (id < 0 || static_cast<size_t>(id) >= cx_.zip.bytes()->size()) fail(json, "an attribute has no value");
     const auto index = static_cast<size_t>(id);
     if (index >= types_.size()) {
-      cx_.budget.charge(2 * (index + 1) * sizeof(TypePtr), site(json.offset), "the attributes of this archive");
+      const size_t more = index + 1 - types_.size();
+      cx_.budget.charge(3 * more * sizeof(TypePtr), site(json.offset), "the attributes of this archive");
       types_.resize(index + 1);
     }
     // A value is built for one type; code trusts that it has it.

@@ -116,7 +116,7 @@ void restorePending(const ZipReader& zip, std::vector<PendingState>& pending) {
 
 void readExtraFiles(const ZipReader& zip, LoadBudget& budget, std::unordered_map<std::string, std::string>& files) {
   for (auto& [name, contents] : files)
-    if (const ZipEntry* entry = zip.find("extra/" + name)) contents = zip.read(*entry, budget).take();
+    if (const ZipEntry* entry = zip.find("extra/" + name)) contents = zip.readOwned(*entry, budget);
 }
 
 Limits limitsOfUntrusted() {
@@ -126,11 +126,20 @@ Limits limitsOfUntrusted() {
   return limits;
 }
 
+// What loading may take. A limit of memory holds beside the archive's own bytes: tensors that can't be mapped are
+// copied.
+LoadBudget budgetOf(const LoadOptions& options, std::optional<size_t> memory, size_t usual, size_t file_size) {
+  const size_t limit = options.memory_limit.value_or(usual);
+  constexpr size_t kMost = std::numeric_limits<size_t>::max();
+  const size_t given = memory && *memory < kMost - file_size ? *memory + file_size : kMost;
+  if (given < limit) return LoadBudget(given, "", "its size and the limit of memory that was given");
+  return LoadBudget(limit, "If you trust where it comes from, load it with " + howToTrust(options.door));
+}
+
 LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& options) {
   const size_t limit = options.trusted ? std::numeric_limits<size_t>::max() : LoadBudget::defaultLimit(bytes->size());
-  LoadBudget budget(
-      options.memory_limit.value_or(limit),
-      "If you trust where it comes from, load it with " + howToTrust(options.door));
+  const Limits limits = options.trusted ? options.limits : tightest(options.limits, limitsOfUntrusted());
+  LoadBudget budget = budgetOf(options, tightest(limits, threadLimits()).memory, limit, bytes->size());
   auto zip = std::make_shared<const ZipReader>(std::move(bytes), budget);
   if (options.verify) zip->verify(budget);
   const bool model_json = zip->find("model.json");  // the layout of PyTorch 1.0 to 1.2
@@ -140,14 +149,14 @@ LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& o
   result.version = readVersion(*zip, budget);
   bool swap_bytes = isBigEndian(*zip, budget);
   result.program = Program::make();
-  ProgramRules rules{
-      .policy = nullptr, .limits = options.trusted ? options.limits : tightest(options.limits, limitsOfUntrusted())};
+  ProgramRules rules{.policy = nullptr, .limits = limits};
   if (!options.trusted) rules.policy = std::make_shared<const OperatorPolicy>(options.allow_ops, options.door);
   result.program->setRules(std::move(rules));
   if (result.program->rules().limits.memory) countTensorMemory();
   auto importer =
       std::make_shared<SourceImporter>(zip, *result.program, result.version, model_json ? "libs/" : "code/");
   importer->setDebugFiles(options.debug_files);
+  importer->setLimit(limit);
   TensorReader tensors(*zip, budget, options.device, swap_bytes, options.trusted);
   std::vector<PendingState> pending;
 

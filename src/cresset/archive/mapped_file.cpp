@@ -24,8 +24,8 @@ void ArchiveSite::fail(const std::string& reason) const {
 void LoadBudget::refuse(size_t bytes, const ArchiveSite& site, std::string_view what) const {
   site.fail(
       std::string(what) + " would take " + std::to_string(bytes) + " bytes of memory, on top of " +
-      std::to_string(used_) + "; loading this archive may take " + std::to_string(limit_) +
-      " (4 times its size and 48 MiB, if nothing else was said)" + (advice_.empty() ? "" : ". " + advice_));
+      std::to_string(used_) + "; loading this archive may take " + std::to_string(limit_) + " (" + bound_ + ")" +
+      (advice_.empty() ? "" : ". " + advice_));
 }
 
 ArchiveBytes::ArchiveBytes(std::string name, uint8_t* data, size_t size, bool is_private)

@@ -1,7 +1,9 @@
 // The opcodes. See pickle_machine.h.
 #include "cresset/archive/pickle_machine.h"
 
+#include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 
@@ -479,18 +481,29 @@ Pickle::~Pickle() {
   budget_.release(charged_);
 }
 
-std::vector<uint32_t> Pickle::elements(const PickleNode& node) const {
+size_t Pickle::numElements(const PickleNode& node) const {
+  if (node.kind == PickleNode::Tuple) return node.p.b;
+  if (node.kind != PickleNode::List && node.kind != PickleNode::Dict) return 0;
+  size_t count = 0;
+  for (uint32_t c = node.p.a; c != kNone; c = chunks_[c].next) count += chunks_[c].count;
+  return count;
+}
+
+std::vector<uint32_t> Pickle::elements(const PickleNode& node, size_t at_most) const {
   std::vector<uint32_t> result;
+  auto take = [&](size_t first, size_t count) {
+    const auto begin = pool_.begin() + static_cast<std::ptrdiff_t>(first);
+    count = std::min(count, at_most - result.size());
+    result.insert(result.end(), begin, begin + static_cast<std::ptrdiff_t>(count));
+  };
   if (node.kind == PickleNode::Tuple) {
-    result.assign(pool_.begin() + node.p.a, pool_.begin() + node.p.a + node.p.b);
+    take(node.p.a, node.p.b);
     return result;
   }
   if (node.kind != PickleNode::List && node.kind != PickleNode::Dict) return result;
-  size_t count = 0;
-  for (uint32_t c = node.p.a; c != kNone; c = chunks_[c].next) count += chunks_[c].count;
-  result.reserve(count);
-  for (uint32_t c = node.p.a; c != kNone; c = chunks_[c].next)
-    result.insert(result.end(), pool_.begin() + chunks_[c].first, pool_.begin() + chunks_[c].first + chunks_[c].count);
+  if (at_most == kAll) result.reserve(numElements(node));
+  for (uint32_t c = node.p.a; c != kNone && result.size() < at_most; c = chunks_[c].next)
+    take(chunks_[c].first, chunks_[c].count);
   return result;
 }
 

@@ -54,6 +54,7 @@ struct PickleGlobal {
 class Pickle {
  public:
   static constexpr uint32_t kNone = 0xffffffff;
+  static constexpr size_t kAll = static_cast<size_t>(-1);
   /// Judges a name: gives it a kind, or throws ArchiveError.
   using Allow = std::function<int(std::string_view module, std::string_view name, const ArchiveSite& site)>;
 
@@ -68,8 +69,11 @@ class Pickle {
   size_t numNodes() const { return nodes_.size(); }
   const PickleGlobal& global(const PickleNode& node) const { return globals_[node.p.a]; }
   std::string_view string(const PickleNode& node) const { return bytes_.substr(node.p.a, node.p.b); }
-  /// The elements of a Tuple, List or Dict.
-  std::vector<uint32_t> elements(const PickleNode& node) const;
+  /// The elements of a Tuple, List or Dict, or the first of them. They are copied: a node that many others refer to
+  /// is to be asked once, or for few.
+  std::vector<uint32_t> elements(const PickleNode& node, size_t at_most = kAll) const;
+  /// How many there are; of keys and values, both count.
+  size_t numElements(const PickleNode& node) const;
   ArchiveSite site(const PickleNode& node) const { return site_.at(node.offset); }
 
  private:

@@ -27,6 +27,19 @@ constexpr size_t kTreeBytesPerByte = 160;
 // What of that is left when the trees are gone: attributes' and arguments' names and types.
 constexpr size_t kKeptBytesPerByte = 20;
 
+// More than any program has. A name is kept as a string for each of its parts, in each class, function and method.
+constexpr size_t kMaxNameSize = 1000, kMaxNameParts = 100;
+// What a class, or a function with its schema, takes beside its name and what it is parsed from.
+constexpr size_t kDefinitionBytes = 512;
+
+// The functions that a text defines, at most.
+size_t countFunctions(std::string_view text) {
+  constexpr std::string_view kDef = "def ";
+  size_t count = 0;
+  for (size_t at = text.find(kDef); at != std::string_view::npos; at = text.find(kDef, at + kDef.size())) ++count;
+  return count;
+}
+
 bool isUnder(std::string_view name, std::string_view prefix) {
   return name.substr(0, prefix.size()) == prefix && (name.size() == prefix.size() || name[prefix.size()] == '.');
 }
@@ -76,6 +89,28 @@ class Nesting {
 
 }  // namespace
 
+void SourceImporter::requireShortName(std::string_view name) {
+  const auto parts = 1 + static_cast<size_t>(std::count(name.begin(), name.end(), '.'));
+  if (name.size() <= kMaxNameSize && parts <= kMaxNameParts) return;
+  throw UserError(
+      "The name '" + std::string(name.substr(0, 60)) + "…' has " + std::to_string(name.size()) + " characters and " +
+      std::to_string(parts) + " parts; names of archives have at most " + std::to_string(kMaxNameSize) + " and " +
+      std::to_string(kMaxNameParts) + ".");
+}
+
+size_t SourceImporter::definitionBytes(const c10::QualifiedName& name) {
+  // In the definition and in a table of the program.
+  return kDefinitionBytes + 2 * (2 * name.qualifiedName().size() + name.atoms().size() * sizeof(std::string));
+}
+
+void SourceImporter::chargeDefinitions(
+    const c10::QualifiedName& name, size_t count, const CodeFile& file, size_t begin, size_t end) {
+  // What parsing keeps is charged by itself, and pays for a definition of usual length.
+  const size_t paid = (end - begin) * kKeptBytesPerByte, bytes = count * definitionBytes(name);
+  if (budget_ && bytes > paid)
+    budget_->charge(bytes - paid, {zip_->file(), file.record(), begin}, "the definitions of this code");
+}
+
 const std::shared_ptr<const CodeFile>& SourceImporter::fileOf(const std::string& prefix) {
   auto [it, fresh] = files_.try_emplace(prefix);
   if (!fresh) return it->second;
@@ -86,13 +121,11 @@ const std::shared_ptr<const CodeFile>& SourceImporter::fileOf(const std::string&
 
 std::shared_ptr<const CodeFile> SourceImporter::readFile(
     const ZipEntry& entry, const std::string& record, const std::string& debug_record) {
-  // After loading, a record that lies about its size is still refused, but code no longer adds up.
-  LoadBudget own(LoadBudget::defaultLimit(zip_->bytes()->size()));
-  LoadBudget& budget = budget_ ? *budget_ : own;
-  std::string text = zip_->read(entry, budget).take();
+  LoadBudget& budget = budget_ ? *budget_ : later_;
+  std::string text = zip_->readOwned(entry, budget);
   if (text.size() >= std::numeric_limits<uint32_t>::max()) zip_->site(entry).fail("the code file is larger than 4 GiB");
   budget.charge(CodeFile::tableBytes(text), zip_->site(entry), "the definitions of this code file");
-  auto debug = debug_files_ ? std::make_shared<const DebugRecords>(zip_, debug_record) : nullptr;
+  auto debug = debug_files_ ? std::make_shared<const DebugRecords>(zip_, debug_record, debug_budget_) : nullptr;
   return std::make_shared<CodeFile>(std::move(text), record, std::move(debug));
 }
 
@@ -129,6 +162,7 @@ SourceImporter::ParsingCharge SourceImporter::chargeParsing(const CodeFile& file
 c10::TypePtr SourceImporter::findType(const std::string& name) {
   if (!isUnder(name, kRoot)) return nullptr;
   if (isUnder(name, kCustomClasses)) return torch::getCustomClass(name);
+  requireShortName(name);
   c10::QualifiedName qualified(name);
   if (auto type = program_.findType(qualified)) return type;
   if (auto type = classOfPortable(qualified, program_)) return type;
@@ -142,6 +176,7 @@ c10::TypePtr SourceImporter::findType(const std::string& name) {
 
 Function* SourceImporter::findFunction(const std::string& name) {
   if (!isUnder(name, kRoot)) return nullptr;
+  requireShortName(name);
   c10::QualifiedName qualified(name);
   if (Function* function = program_.findFunction(qualified)) return function;
   std::shared_ptr<const CodeFile> file = fileOf(qualified.prefix());
@@ -151,6 +186,7 @@ Function* SourceImporter::findFunction(const std::string& name) {
   Nesting nesting(in_progress_, name);
   ParsingCharge charge = chargeParsing(*file, block->begin, block->end);
   charge.keepTrees();
+  chargeDefinitions(qualified, 1, *file, block->begin, block->end);
   Def def = SourceParser(file->source(block->begin, block->end)).parseFunction();
   return &defineFunction(program_, def, {c10::QualifiedName(qualified.prefix()), shared_from_this(), false});
 }
@@ -168,9 +204,11 @@ c10::TypePtr SourceImporter::defineBlock(
   if (!lazy) {
     ParsingCharge charge = chargeParsing(*file, block.begin, block.end);
     if (!parts.methods.empty()) charge.keepTrees();
+    chargeDefinitions(name, 1 + countFunctions(file->text(block.begin, block.end)), *file, block.begin, block.end);
     return defineType(program_, SourceParser(file->source(block.begin, block.end)).parseClass(), options);
   }
 
+  chargeDefinitions(name, 1, *file, block.begin, parts.header_end);
   // A class of methods alone needs some statement in its body.
   std::string_view header = file->text(block.begin, parts.header_end);
   size_t first_line = header.find('\n');
@@ -189,6 +227,7 @@ void SourceImporter::declareMethod(
     const c10::ClassTypePtr& cls, const std::shared_ptr<const CodeFile>& file, const CodeBlock& block,
     size_t signature_end) {
   ParsingCharge charge = chargeParsing(*file, block.begin, signature_end + 1);
+  chargeDefinitions(*cls->name(), 1, *file, block.begin, signature_end + 1);
   Def head = SourceParser(file->source(block.begin, signature_end + 1, "\n  pass\n")).parseFunction();
   bool is_static = !takesSelf(head, *cls);
   c10::TypePtr self_type = is_static ? c10::TypePtr() : c10::TypePtr(cls);
@@ -214,22 +253,18 @@ bool SourceImporter::isNamespace(const std::string& name) {
     // A name space of C++ classes: one dotted name below; the class itself is found before this is asked.
     return name.find('.', kCustomClasses.size() + 1) == std::string::npos;
   }
-  if (namespaces_.empty()) {
+  if (code_records_.empty()) {
     for (const ZipEntry& entry : zip_->entries()) {
-      std::string_view record = zip_->recordName(entry);
-      const size_t fixed = code_.size() + 3;
-      if (!record.starts_with(code_) || record.size() < fixed || !record.ends_with(".py")) continue;
-      std::string dotted(record.substr(code_.size(), record.size() - fixed));
-      std::replace(dotted.begin(), dotted.end(), '/', '.');
-      // With its prefixes; those of a known one are known.
-      while (namespaces_.insert(dotted).second) {
-        size_t dot = dotted.rfind('.');
-        if (dot == std::string::npos) break;
-        dotted.resize(dot);
-      }
+      const std::string_view record = zip_->recordName(entry);
+      if (record.starts_with(code_) && record.ends_with(".py")) code_records_.push_back(record);
     }
+    std::ranges::sort(code_records_);
   }
-  return namespaces_.contains(name);
+  std::string path = pathOf(code_, name);
+  if (zip_->find(path + ".py")) return true;
+  path += '/';
+  const auto first = std::ranges::lower_bound(code_records_, path);
+  return first != code_records_.end() && first->starts_with(path);
 }
 
 c10::TypePtr SourceImporter::parseType(const std::string& annotation, const ArchiveSite& site) {

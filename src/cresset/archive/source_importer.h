@@ -25,13 +25,19 @@ class SourceImporter final : public Resolver, public std::enable_shared_from_thi
   /// The importer belongs to functions of `program`, which outlives it. `version` is the archive's file format.
   /// Definitions stand in files under the folder `code`.
   SourceImporter(std::shared_ptr<const ZipReader> zip, Program& program, int64_t version, std::string code = "code/")
-      : zip_(std::move(zip)), program_(program), version_(version), code_(std::move(code)) {}
+      : zip_(std::move(zip)), program_(program), version_(version), code_(std::move(code)) {
+    setLimit(LoadBudget::defaultLimit(zip_->bytes()->size()));
+  }
 
   /// The class, interface, enum, named tuple or registered C++ class of this name; null if there is none.
   c10::TypePtr findType(const std::string& qualified_name);
   Function* findFunction(const std::string& qualified_name);
   /// Whether some name of the archive starts with this.
   bool isNamespace(const std::string& qualified_name);
+  /// Names are kept with all of their parts, by each definition: throws UserError at one that no program has.
+  static void requireShortName(std::string_view qualified_name);
+  /// What a definition keeps beside what it is parsed from.
+  static size_t definitionBytes(const c10::QualifiedName& name);
   /// The type that an annotation means; throws UserError.
   c10::TypePtr parseType(const std::string& annotation, const ArchiveSite& site);
 
@@ -61,6 +67,12 @@ class SourceImporter final : public Resolver, public std::enable_shared_from_thi
   void setDebugFiles(bool on) { debug_files_ = on; }
   /// While this is set, code that is read and parsed is charged to it.
   void setBudget(LoadBudget* budget) { budget_ = budget; }
+  /// How much the texts that are read later may take, and debug records: for each as much as loading. To be called
+  /// before anything is imported.
+  void setLimit(size_t bytes) {
+    later_ = LoadBudget(bytes);
+    debug_budget_ = std::make_shared<DebugBudget>(bytes);
+  }
 
   SugaredValuePtr resolveValue(const std::string& name, EmitContext& cx, const SourceRange& range) override;
   c10::TypePtr resolveType(const std::string& name, const SourceRange& range) override;
@@ -76,6 +88,7 @@ class SourceImporter final : public Resolver, public std::enable_shared_from_thi
   std::shared_ptr<const CodeFile> readFile(
       const ZipEntry& entry, const std::string& record, const std::string& debug_record);
   ParsingCharge chargeParsing(const CodeFile& file, size_t begin, size_t end);
+  void chargeDefinitions(const c10::QualifiedName& name, size_t count, const CodeFile& file, size_t begin, size_t end);
 
   std::shared_ptr<const ZipReader> zip_;
   Program& program_;
@@ -83,9 +96,11 @@ class SourceImporter final : public Resolver, public std::enable_shared_from_thi
   std::string code_;
   bool debug_files_ = true;
   LoadBudget* budget_ = nullptr;
+  LoadBudget later_{0};  // of texts that are read after loading
+  std::shared_ptr<DebugBudget> debug_budget_;
   std::unordered_map<std::string, std::shared_ptr<const CodeFile>> files_;  // by prefix; null: no such file
   std::unordered_set<std::string> in_progress_;
-  std::unordered_set<std::string> namespaces_;  // filled on first use
+  std::vector<std::string_view> code_records_;  // names of code files, sorted; filled on first use
   std::vector<c10::IValue> constants_;
 };
 

@@ -17,15 +17,24 @@ void TensorBuilder::refuse(uint32_t n, const char* what, const char* wanted) con
   site(n).fail(std::string(what) + " is no " + wanted);
 }
 
+// Many tensors may share a tuple, so a long one is refused before it is copied.
+TensorBuilder::Args TensorBuilder::few(uint32_t n, const char* what) {
+  if (pickle_.numElements(at(n)) > TensorReader::kMaxDims)
+    site(n).fail(
+        std::string(what) + " has " + std::to_string(pickle_.numElements(at(n))) + " parts; more than " +
+        std::to_string(TensorReader::kMaxDims) + " are not possible");
+  return pickle_.elements(at(n));
+}
+
 TensorBuilder::Args TensorBuilder::tuple(uint32_t n, const char* what) {
   // A torch.Size is a call with one tuple.
   if (at(n).kind == PickleNode::Call && pickle_.global(at(at(n).p.a)).kind == static_cast<int>(PickleName::Size)) {
     Args args = tuple(at(n).p.b, what);
     if (args.size() != 1 || at(args[0]).kind != PickleNode::Tuple) refuse(n, what, "tuple");
-    return pickle_.elements(at(args[0]));
+    return few(args[0], what);
   }
   if (at(n).kind != PickleNode::Tuple) refuse(n, what, "tuple");
-  return pickle_.elements(at(n));
+  return few(n, what);
 }
 
 int64_t TensorBuilder::integer(uint32_t n, const char* what) {
@@ -121,7 +130,7 @@ void TensorBuilder::setMathBits(at::Tensor& tensor, uint32_t metadata) {
   }
   if (at(n).kind == PickleNode::None) return;
   if (at(n).kind != PickleNode::Dict) site(n).fail("a tensor's metadata is no dict");
-  Args items = pickle_.elements(at(n));
+  Args items = few(n, "a tensor's metadata");
   for (size_t i = 0; i + 1 < items.size(); i += 2) {
     if (at(items[i]).kind != PickleNode::String || at(items[i + 1]).kind != PickleNode::Bool)
       site(items[i]).fail("a tensor's metadata is not a dict from str to bool");
@@ -194,7 +203,9 @@ at::Tensor TensorBuilder::rebuildSparse(uint32_t n, const Args& args, int depth)
 // (data, requires_grad, backward hooks): a nn.Parameter in a torch.save file.
 at::Tensor TensorBuilder::rebuildParameter(uint32_t n, const Args& args, int depth) {
   if (args.size() != 3) site(n).fail("a parameter is rebuilt from 3 values, not " + std::to_string(args.size()));
-  at::Tensor tensor = tensorArgument(args[0], depth).detach();
+  at::Tensor tensor = tensorArgument(args[0], depth);
+  reader_.chargeTensors(1, static_cast<size_t>(tensor.dim()), site(n));
+  tensor = tensor.detach();
   setRequiresGrad(tensor, args[1]);
   return tensor;
 }

@@ -37,6 +37,7 @@ class TensorBuilder {
   ArchiveSite site(uint32_t n) const { return pickle_.site(pickle_[n]); }
   [[noreturn]] void refuse(uint32_t n, const char* what, const char* wanted) const;
   Args tuple(uint32_t n, const char* what);
+  Args few(uint32_t n, const char* what);
   int64_t integer(uint32_t n, const char* what);
   std::vector<int64_t> integers(uint32_t n, const char* what);
 

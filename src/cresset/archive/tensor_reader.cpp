@@ -26,8 +26,11 @@ namespace {
 // ATen's kernels assume at least the alignment of an element and use vector loads that tolerate less than a line.
 constexpr const char* kNotQuantized = "a quantized tensor has a storage that is not quantized";
 
+constexpr const char* kCopiedIndices = "copying the indices of a sparse tensor";
+
 constexpr size_t kAlignment = 16;
-constexpr size_t kMaxDims = 64;  // ATen's own limit
+// What c10 takes for a tensor beside its elements, for what autograd knows of it, and for a storage.
+constexpr size_t kTensorBytes = 512, kStorageBytes = 320;
 
 void unmapStorage(void* context) {
   delete static_cast<std::shared_ptr<ArchiveBytes>*>(context);
@@ -62,6 +65,20 @@ void requireStored(const at::Tensor& tensor, const ArchiveSite& site) {
     site.fail("a part of a sparse or quantized tensor has more elements than its storage");
 }
 
+void requireFewDims(size_t dims, const ArchiveSite& site) {
+  if (dims > TensorReader::kMaxDims) site.fail("a tensor of " + std::to_string(dims) + " dimensions is not possible");
+}
+
+void requireSize(int64_t size, const ArchiveSite& site) {
+  if (size < 0) site.fail("a tensor has the negative size " + std::to_string(size));
+}
+
+// ATen doesn't ask about sizes that no index reaches.
+void checkSparseSizes(const std::vector<int64_t>& sizes, const ArchiveSite& site) {
+  requireFewDims(sizes.size(), site);
+  for (int64_t size : sizes) requireSize(size, site);
+}
+
 at::Tensor overStorage(c10::Storage storage, c10::ScalarType dtype, const TensorReader::Geometry& g) {
   auto tensor = at::detail::make_tensor<c10::TensorImpl>(
       std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(dtype));
@@ -89,7 +106,10 @@ TensorReader::StorageView TensorReader::storage(
   if (target.is_cpu()) target = c10::Device(c10::kCPU);
 
   auto it = storages_.find(record);
-  if (it == storages_.end()) it = storages_.emplace(record, load(record, dtype, target, bytes, site)).first;
+  if (it == storages_.end()) {
+    budget_.charge(kStorageBytes + record.size(), site, "the storages of this archive");
+    it = storages_.emplace(record, load(record, dtype, target, bytes, site)).first;
+  }
   const Loaded& loaded = it->second;
   if (bytes > loaded.bytes)
     site.fail(
@@ -150,18 +170,22 @@ c10::Storage TensorReader::onCpu(const ZipEntry& entry, size_t unit, const Archi
   return make(std::move(data));
 }
 
+void TensorReader::chargeTensors(size_t count, size_t dims, const ArchiveSite& site) {
+  // Sizes and strides of few dimensions lie in the tensor.
+  budget_.charge(count * (kTensorBytes + 2 * sizeof(int64_t) * dims), site, "the tensors of this archive");
+}
+
 void TensorReader::check(const StorageView& storage, const Geometry& g, const ArchiveSite& site) {
   if (g.sizes.size() != g.strides.size())
     site.fail(
         "a tensor has " + std::to_string(g.sizes.size()) + " sizes and " + std::to_string(g.strides.size()) +
         " strides");
-  if (g.sizes.size() > kMaxDims)
-    site.fail("a tensor of " + std::to_string(g.sizes.size()) + " dimensions is not possible");
+  requireFewDims(g.sizes.size(), site);
   if (g.offset < 0) site.fail("a tensor starts at element " + std::to_string(g.offset) + " of its storage");
   int64_t last = g.offset, numel = 1;
   bool empty = false, overflow = false;
   for (size_t d = 0; d < g.sizes.size(); ++d) {
-    if (g.sizes[d] < 0) site.fail("a tensor has the negative size " + std::to_string(g.sizes[d]));
+    requireSize(g.sizes[d], site);
     if (g.strides[d] < 0) site.fail("a tensor has the negative stride " + std::to_string(g.strides[d]));
     empty |= g.sizes[d] == 0;
   }
@@ -201,6 +225,7 @@ void TensorReader::shareVersion(const at::Tensor& tensor, Sharers& sharers, cons
 
 at::Tensor TensorReader::view(const StorageView& storage, const Geometry& g, const ArchiveSite& site) {
   check(storage, g, site);
+  chargeTensors(1, g.sizes.size(), site);
   if (storage.device.is_cpu() && !c10::isQIntType(storage.dtype)) return overStorage(storage.storage, storage.dtype, g);
   if (c10::isQIntType(storage.dtype)) site.fail("a quantized storage is used for a tensor that is not quantized");
   return guarded(site, [&] {
@@ -215,6 +240,7 @@ at::Tensor TensorReader::view(const StorageView& storage, const Geometry& g, con
 at::Tensor TensorReader::perTensorQuantized(
     const StorageView& storage, const Geometry& g, double scale, int64_t zero_point, const ArchiveSite& site) {
   check(storage, g, site);
+  chargeTensors(2, g.sizes.size(), site);  // one is its quantizer
   if (!c10::isQIntType(storage.dtype)) site.fail(kNotQuantized);
   return guarded(site, [&] {
     auto tensor = at::_ops::_empty_affine_quantized::call(
@@ -235,6 +261,17 @@ at::Tensor TensorReader::perChannelQuantized(
     site.fail("a tensor that is quantized per channel has scales or zero points that do not fit its sizes");
   requireStored(scales, site);
   requireStored(zero_points, site);
+  chargeTensors(4, g.sizes.size(), site);
+  // ATen's quantizer keeps what it is given, or converts it.
+  const bool floats = c10::isFloatingType(zero_points.scalar_type());
+  auto charge_conversion = [&](const at::Tensor& part, c10::ScalarType wanted) {
+    if (part.scalar_type() == wanted && part.is_contiguous() && part.device() == storage.device) return;
+    budget_.charge(
+        static_cast<size_t>(part.numel()) * c10::elementSize(wanted), site,
+        "converting a tensor's scales or zero points");
+  };
+  charge_conversion(scales, floats ? c10::kFloat : c10::kDouble);
+  charge_conversion(zero_points, floats ? c10::kFloat : c10::kLong);
   return guarded(site, [&] {
     // Empty first, so that nothing is allocated for sizes that strides of 0 make huge.
     std::vector<int64_t> none(g.sizes.size(), 0);
@@ -249,7 +286,10 @@ at::Tensor TensorReader::perChannelQuantized(
 
 at::Tensor TensorReader::sparseCoo(
     const std::vector<int64_t>& sizes, const at::Tensor& indices, const at::Tensor& values, const ArchiveSite& site) {
+  checkSparseSizes(sizes, site);
   for (const at::Tensor& part : {indices, values}) requireStored(part, site);
+  chargeTensors(3, sizes.size(), site);
+  budget_.charge(indices.nbytes(), site, kCopiedIndices);
   return guarded(site, [&] {
     const at::Tensor own_indices = indices.clone();
     at::_ops::_validate_sparse_coo_tensor_args::call(own_indices, values, sizes, /*is_coalesced=*/false, std::nullopt);
@@ -261,7 +301,11 @@ at::Tensor TensorReader::sparseCoo(
 at::Tensor TensorReader::sparseCompressed(
     c10::Layout layout, const std::vector<int64_t>& sizes, const at::Tensor& compressed, const at::Tensor& plain,
     const at::Tensor& values, const ArchiveSite& site) {
+  checkSparseSizes(sizes, site);
   for (const at::Tensor& part : {compressed, plain, values}) requireStored(part, site);
+  chargeTensors(4, sizes.size(), site);
+  // The check makes a table of batches, of which each has some of the compressed indices.
+  budget_.charge(2 * compressed.nbytes() + plain.nbytes(), site, kCopiedIndices);
   return guarded(site, [&] {
     const at::Tensor own_compressed = compressed.clone(), own_plain = plain.clone();
     at::_ops::_validate_sparse_compressed_tensor_args::call(

@@ -51,6 +51,9 @@ class TensorReader {
   StorageView storage(
       const std::string& record, c10::ScalarType dtype, std::string_view location, int64_t numel,
       const ArchiveSite& site);
+  static constexpr size_t kMaxDims = 64;  // ATen's own limit
+  /// Charges the budget for `count` tensors beside their elements, of so many dimensions.
+  void chargeTensors(size_t count, size_t dims, const ArchiveSite& site);
   /// Throws ArchiveError unless every element lies in the storage.
   static void check(const StorageView& storage, const Geometry& geometry, const ArchiveSite& site);
   at::Tensor strided(const StorageView& storage, const Geometry& geometry, const ArchiveSite& site);

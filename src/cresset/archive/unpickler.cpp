@@ -47,6 +47,9 @@ TypePtr hintOf(const TypePtr& type) {
   }
 }
 
+// What the type of a container takes, which its value keeps or that of a container around it.
+constexpr size_t kTypeBytes = 128;
+
 /// The type that all values share; Any if there is none.
 TypePtr commonType(const std::vector<IValue>& values, const TypePtr& if_empty) {
   TypePtr result;
@@ -60,10 +63,65 @@ TypePtr commonType(const std::vector<IValue>& values, const TypePtr& if_empty) {
   return result ? result : if_empty;
 }
 
+/// The types that a pickle names. Many values may name one: each place is looked at once.
+class NamedTypes {
+ public:
+  NamedTypes(const UnpickleContext& context, const Pickle& pickle) : cx_(context), pickle_(pickle) {}
+
+  /// Of a tag, a string.
+  TypePtr parseTag(uint32_t n) {
+    TypePtr& of_node = tag_nodes_[n];
+    if (of_node) return of_node;
+    if (!cx_.parse_type) site(n).fail("types can't be used here");
+    charge(n, 128 + at(n).p.b);
+    std::string tag(pickle_.string(at(n)));
+    TypePtr& of_text = tags_[tag];
+    if (!of_text) of_text = cx_.parse_type(tag, site(n));
+    return of_node = of_text;
+  }
+
+  TypePtr classNamed(uint32_t global) {
+    TypePtr& found = classes_[at(global).p.a];
+    if (!found) found = findClass(global);
+    return found;
+  }
+  TypePtr findClass(uint32_t global) {
+    const PickleGlobal& g = pickle_.global(at(global));
+    std::string name = std::string(g.module) + '.' + std::string(g.name);
+    TypePtr type = cx_.find_type ? cx_.find_type(name, site(global)) : nullptr;
+    if (!type) site(global).fail("the pickle names class '" + name + "', which the archive's code does not define");
+    return type;
+  }
+
+  struct HashValue {
+    size_t operator()(const IValue& value) const { return IValue::hash(value); }
+  };
+  using Members = std::unordered_map<IValue, size_t, HashValue>;  // numbers of the first with these values
+  const Members& membersOf(const c10::EnumType& type, uint32_t n) {
+    auto [it, fresh] = members_.try_emplace(&type);
+    if (!fresh) return it->second;
+    const auto& all = type.enumNamesValues();
+    charge(n, all.size() * 64);
+    for (size_t i = 0; i < all.size(); ++i) it->second.try_emplace(all[i].second, i);
+    return it->second;
+  }
+
+ private:
+  const PickleNode& at(uint32_t node) const { return pickle_[node]; }
+  ArchiveSite site(uint32_t node) const { return pickle_.site(pickle_[node]); }
+  void charge(uint32_t n, size_t bytes) { cx_.budget.charge(bytes, site(n), "the types that this pickle names"); }
+
+  const UnpickleContext& cx_;
+  const Pickle& pickle_;
+  std::unordered_map<std::string, TypePtr> tags_;
+  std::unordered_map<uint32_t, TypePtr> tag_nodes_, classes_;  // by nodes, by numbers of globals
+  std::unordered_map<const c10::EnumType*, Members> members_;
+};
+
 class ValueBuilder {
  public:
   ValueBuilder(const UnpickleContext& context, const Pickle& pickle, const std::string& prefix)
-      : cx_(context), pickle_(pickle), tensors_(context.tensors, pickle, prefix) {}
+      : cx_(context), pickle_(pickle), tensors_(context.tensors, pickle, prefix), types_(context, pickle) {}
 
   IValue build(uint32_t node, const TypePtr& type) { return build(node, type, 0).value; }
   std::vector<IValue> buildAll(uint32_t root, const std::vector<TypePtr>& types) {
@@ -151,10 +209,13 @@ class ValueBuilder {
         charge(n, sizeof(c10::ivalue::ConstantString) + node.p.b);
         return {IValue(std::string(pickle_.string(node)))};
       case PickleNode::Tuple:
+        charge(n, kTypeBytes);
         return makeTuple(n, node, hint, depth);
       case PickleNode::List:
+        charge(n, kTypeBytes);
         return makeList(n, node, hint, depth);
       case PickleNode::Dict:
+        charge(n, kTypeBytes);
         return makeDict(n, node, hint, depth);
       case PickleNode::Object:
         return makeObject(n, node, depth);
@@ -252,6 +313,12 @@ class ValueBuilder {
     PickleName name = nameOf(callee);
     if (name == PickleName::ArchiveClass) return makeEnum(n, node, depth);
     if (argument.kind != PickleNode::Tuple) site(n).fail("a function is called without a tuple of arguments");
+    // Calls may share a tuple, so a long one is refused before it is copied.
+    constexpr uint32_t kMostArguments = 16;
+    if (argument.p.b > kMostArguments)
+      site(n).fail(
+          "'" + std::string(pickle_.global(callee).name) + "' is called with " + std::to_string(argument.p.b) +
+          " arguments");
     auto args = pickle_.elements(argument);
     auto need = [&](size_t count) {
       if (args.size() != count)
@@ -275,7 +342,7 @@ class ValueBuilder {
       case PickleName::TypeTag: {
         need(2);
         if (at(args[1]).kind != PickleNode::String) site(args[1]).fail("a type tag is no string");
-        return build(args[0], parseTag(args[1]), depth);
+        return build(args[0], types_.parseTag(args[1]), depth);
       }
       case PickleName::TensorFromId:
         need(1);
@@ -289,6 +356,7 @@ class ValueBuilder {
             site(n).fail("a part of a complex number is no number");
           part[i] = p.kind == PickleNode::Float ? p.f : static_cast<double>(p.i);
         }
+        charge(n, 64);
         return {IValue(c10::complex<double>(part[0], part[1]))};
       }
       case PickleName::Device: {
@@ -313,7 +381,6 @@ class ValueBuilder {
       case PickleName::RebuildQuantized:
       case PickleName::RebuildSparse:
       case PickleName::RebuildParameter:
-        charge(n, 512);  // a tensor without its storage
         return {IValue(tensors_.build(n)), 1};
       default:
         site(n).fail("'" + std::string(pickle_.global(callee).name) + "' can't be called");
@@ -329,35 +396,20 @@ class ValueBuilder {
     return (*cx_.tensor_table)[static_cast<size_t>(id.i)];
   }
 
-  TypePtr parseTag(uint32_t n) {
-    std::string tag(pickle_.string(at(n)));
-    auto it = tags_.find(tag);
-    if (it == tags_.end()) {
-      if (!cx_.parse_type) site(n).fail("types can't be used here");
-      it = tags_.emplace(tag, cx_.parse_type(tag, site(n))).first;
-    }
-    return it->second;
-  }
-
   // ---- classes ----
-
-  TypePtr classNamed(uint32_t global) {
-    const PickleGlobal& g = pickle_.global(at(global));
-    std::string name = std::string(g.module) + '.' + std::string(g.name);
-    TypePtr type = cx_.find_type ? cx_.find_type(name, site(global)) : nullptr;
-    if (!type) site(global).fail("the pickle names class '" + name + "', which the archive's code does not define");
-    return type;
-  }
 
   // Enums are pickled as a call of their class with the bare value.
   Built makeEnum(uint32_t n, const PickleNode& node, int depth) {
-    TypePtr type = classNamed(node.p.a);
+    TypePtr type = types_.classNamed(node.p.a);
     auto enum_type = type->cast<c10::EnumType>();
     if (!enum_type) site(n).fail("'" + type->repr_str() + "' is called, but only enums are made by a call");
     Built value = build(node.p.b, enum_type->getValueType(), depth + 1);
-    for (const auto& [name, v] : enum_type->enumNamesValues())
-      if (v == value.value)
-        return {IValue(c10::make_intrusive<c10::ivalue::EnumHolder>(enum_type, name, v)), value.height + 1};
+    const auto& members = types_.membersOf(*enum_type, n);
+    if (const auto found = members.find(value.value); found != members.end()) {
+      const auto& [name, v] = enum_type->enumNamesValues()[found->second];
+      charge(n, sizeof(c10::ivalue::EnumHolder) + name.size());
+      return {IValue(c10::make_intrusive<c10::ivalue::EnumHolder>(enum_type, name, v)), value.height + 1};
+    }
     site(n).fail("the enum '" + enum_type->qualifiedClassName().qualifiedName() + "' has no member of this value");
   }
 
@@ -368,7 +420,7 @@ class ValueBuilder {
       return build(node.p.b, c10::ListType::ofInts(), depth);
     if (nameOf(at(node.p.a)) != PickleName::ArchiveClass)
       site(n).fail("'" + std::string(pickle_.global(at(node.p.a)).name) + "' is no class of the archive");
-    TypePtr type = classNamed(node.p.a);
+    TypePtr type = types_.classNamed(node.p.a);
     auto cls = type->cast<c10::ClassType>();
     if (!cls) site(n).fail("'" + type->repr_str() + "' is no class");
     if (node.p.b == Pickle::kNone) site(n).fail("an object has no state");
@@ -446,8 +498,8 @@ class ValueBuilder {
   const UnpickleContext& cx_;
   const Pickle& pickle_;
   TensorBuilder tensors_;
+  NamedTypes types_;
   std::unordered_map<uint32_t, Cached> cache_;
-  std::unordered_map<std::string, TypePtr> tags_;
 };
 
 }  // namespace

@@ -247,6 +247,12 @@ Record ZipReader::read(const ZipEntry& entry, LoadBudget& budget) const {
   return Record(bytes, {}, offset);
 }
 
+std::string ZipReader::readOwned(const ZipEntry& entry, LoadBudget& budget) const {
+  Record record = read(entry, budget);
+  if (!entry.compressed()) budget.charge(entry.size, site(entry, record.fileOffset()), "copying this entry");
+  return std::move(record).take();
+}
+
 void ZipReader::verify(LoadBudget& budget) const {
   for (const ZipEntry& entry : entries_) {
     read(entry, budget);

@@ -67,6 +67,8 @@ class ZipReader {
   size_t dataOffset(const ZipEntry& entry) const;
   /// The record's bytes, inflated if need be, and their checksum compared. Inflated bytes are charged to `budget`.
   Record read(const ZipEntry& entry, LoadBudget& budget) const;
+  /// The same as a text of its own, which is charged too.
+  std::string readOwned(const ZipEntry& entry, LoadBudget& budget) const;
   /// Compares the checksums of all records, of which reading compares only those that it reads whole: tensors are
   /// mapped. Throws ArchiveError.
   void verify(LoadBudget& budget) const;
