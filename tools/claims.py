@@ -153,7 +153,7 @@ def first_number(path, pattern):
 PLANS = lambda: option("plans_per_function")
 ONE_IN = lambda: constant("support/recent_map.h", "kOneIn")  # noqa: E731
 NESTING = lambda: constant("ops/nesting.h", "kMaxValueNesting")  # noqa: E731
-PARTS = lambda: constant("frontend/tuple_sizes.cpp", "kMaxParts")  # noqa: E731
+PARTS = lambda: constant("ops/type_parts.h", "kMaxTypeParts")  # noqa: E731
 LOADING = lambda: constant("archive/budget.h", "kSlack") >> 20  # noqa: E731
 POLLS = lambda: constant("interpreter/hot_loops.h", "num_polls")  # noqa: E731
 

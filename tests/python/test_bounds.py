@@ -546,3 +546,182 @@ def test_debug_records_that_share_a_long_tuple(tmp_path):
     command = [sys.executable, "-c", SHARED_RECORDS, path]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=90)
     assert "__torch__.py" in run.stdout
+
+
+# ---- few values that stand for many: what is expected of each is that it ends at all
+
+MODULE = "class M(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n"
+START, STOP = b"\x80\x02", b"."
+
+
+def put(number):
+    return b"r" + struct.pack("<I", number)
+
+
+def get(number):
+    return b"j" + struct.pack("<I", number)
+
+
+def of_class(name):
+    return b"c__torch__\n" + name.encode() + b"\n"
+
+
+def doubled(first, levels=40, inner=b"(K\x01K\x02t", outer=b"{0}{0}\x86"):
+    """Memoizes a value at `first + levels` which holds the one before it twice, and so on; leaves nothing."""
+    before, after = outer.split(b"{0}{0}")
+    result = inner + put(first) + b"0"
+    for i in range(first, first + levels):
+        result += before + get(i) + get(i) + after + put(i + 1) + b"0"
+    return result
+
+
+def hostile(value, code, before=b"", constants=b")"):
+    """An archive whose module has an attribute `l`."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        state = text("training") + b"\x88" + text("l") + value
+        file.writestr("m/version", b"3\n")
+        file.writestr("m/data.pkl", START + before + of_class("M") + b")\x81}(" + state + b"ub" + STOP)
+        file.writestr("m/constants.pkl", START + constants + STOP)
+        file.writestr("m/code/__torch__.py", MODULE + code)
+    return out.getvalue()
+
+
+ITSELF = "  def forward(self, x: Tensor):\n    return x\n"
+TUPLES, LISTS, DICTS = b"{0}{0}\x86", b"]({0}{0}e", b"}(K\x01{0}{0}0u"
+
+
+@pytest.mark.parametrize("annotation", ["Any", "Optional[Any]", "Union[int, str]", "List[Any]", "Tuple[Any, Any]"])
+@pytest.mark.parametrize("value", [b"{0}", b"]({0}{1}e", b"({0}{1}t", b"}(K\x01{0}K\x02{1}u"])
+def test_archives_with_tuples_that_double(annotation, value):
+    value = value.replace(b"{0}", get(40)).replace(b"{1}", get(90))
+    before = doubled(0) + doubled(50)
+    with pytest.raises(
+        cresset.ArchiveError, match="data.pkl at byte .*(this tuple has more than 32768 parts|a value of type)"
+    ):
+        cresset.load(hostile(value, f"  l : {annotation}\n" + ITSELF, before))
+
+
+def test_constants_of_archives_that_double():
+    code = "  l : int\n  def forward(self, x: Tensor):\n    return CONSTANTS.c0\n"
+    with pytest.raises(cresset.ArchiveError, match="constants.pkl at byte .*this tuple has more than 32768 parts"):
+        cresset.load(hostile(b"K\x01", code, constants=doubled(0) + get(40) + b"\x85"))
+    with pytest.raises(cresset.ArchiveError, match="constants.pkl.*parts of it occur in it too many times"):
+        cresset.load(hostile(b"K\x01", code, constants=doubled(0, outer=LISTS) + get(40) + b"\x85"))
+
+
+@pytest.mark.parametrize("annotation", ["Any", "List[Any]", "Union[List[Tuple[int, int]], str]"])
+def test_archives_whose_values_have_large_types(annotation):
+    # Of 20,000 parts; each of the 20,000 elements would be compared with the first, or with the members of the Union.
+    elements = b"".join(doubled(100 * (i + 1), 13) for i in range(20))
+    value = b"](" + b"".join(get(100 * (i % 20 + 1) + 13) for i in range(20_000)) + b"e"
+    data = hostile(value, f"  l : {annotation}\n" + ITSELF, elements)
+    if annotation.startswith("Union"):
+        with pytest.raises(cresset.ArchiveError, match="is expected here, but the pickle has"):
+            cresset.load(data)
+    else:
+        assert cresset.load(data)(torch.ones(1)) == 1
+
+
+def test_archives_of_many_large_types():
+    # Tuples of their own, each of a type of 2**14 parts that has to be compared with the first's.
+    elements = doubled(0, 12)
+    value = b"](" + (get(12) + get(12) + b"\x86") * 50_000 + b"e"
+    with pytest.raises(cresset.ArchiveError, match="data.pkl at byte .*too many values of this pickle share parts"):
+        cresset.load(hostile(value, "  l : Any\n" + ITSELF, elements))
+
+
+def test_attributes_that_a_state_names_twice():
+    code = "  l : List[__torch__.A]\n" + ITSELF + "class A:\n  a : NoneType\n  def f(self) -> int:\n    return 1\n"
+    state = (
+        text("a") + put(2) + b"0" + of_class("A") + put(0) + b"0}" + put(1) + b"(" + (get(2) + b"N") * 20_000 + b"u0"
+    )
+    objects = b"](" + (get(0) + b")\x81" + get(1) + b"b") * 20_000 + b"e"
+    with pytest.raises(cresset.ArchiveError, match="data.pkl at byte .*names attribute 'a' twice"):
+        cresset.load(hostile(objects, code, state))
+
+
+def test_objects_that_share_a_state():
+    code = (
+        "  l : List[__torch__.A]\n  def forward(self, x: Tensor):\n    return self.l[1].a1999 + len(self.l)\n"
+        + "class A:\n"
+        + "".join(f"  a{i} : int\n" for i in range(2000))
+        + "  def f(self) -> int:\n    return 1\n"
+    )
+    names = b"".join(text(f"a{i}") + number(i) for i in reversed(range(2000)))
+    state = of_class("A") + put(0) + b"0}" + put(1) + b"(" + names + b"u0"
+    objects = b"](" + (get(0) + b")\x81" + get(1) + b"b") * 1000 + b"e"
+    assert cresset.load(hostile(objects, code, state))(torch.ones(1)) == 2999
+
+
+@pytest.mark.parametrize("kind", ["int", "float", "str"])
+def test_enums_of_many_members(kind):
+    write = {"int": number, "float": lambda i: b"G" + struct.pack(">d", i / 2), "str": lambda i: text(f"t{i}")}[kind]
+    show = {"int": str, "float": lambda i: str(i / 2), "str": lambda i: f'"t{i}"'}[kind]
+    members = "".join(f"  e{i} = {show(i)}\n" for i in range(5000))
+    code = f"  l : List[__torch__.E]\n  def forward(self, x: Tensor):\n    return self.l[-1].name\nclass E(Enum):\n{members}"
+    values = b"](" + b"".join(of_class("E") + write(i) + b"\x85R" for i in range(5000)) + b"e"
+    assert cresset.load(hostile(values.replace(b"\x85R", b"R"), code))(torch.ones(1)) == "e4999"
+    with pytest.raises(cresset.ArchiveError, match="has no member of this value"):
+        cresset.load(hostile(b"](" + of_class("E") + write(5000) + b"Re", code))
+
+
+KEEPS = """  l : Any
+  def forward(self, x: Tensor):
+    a : Any = {start}
+    for i in range(40):
+      a = {step}
+    self.l = a
+    return x
+  def g(self, x: Tensor):
+    b = [self.l, self.l]
+    return torch.relu((x + 1) * 2 - 3) * 4 + len(b)
+  def is_int(self, x: Tensor):
+    return isinstance(self.l, Tuple[int, int])
+  def sorts(self, x: Tensor):
+    b = [self.l, self.l]
+    return len(str(b)) + len(x)
+"""
+
+
+@pytest.mark.parametrize(("start", "step"), [("(1, 2)", "(a, a)"), ("[1, 2]", "[a, a]"), ("{1: 2}", "{1: a, 2: a}")])
+def test_attributes_that_double(start, step):
+    module = cresset.load(
+        hostile(b"N", KEEPS.format(start=start, step=step)), limits=cresset.Limits(seconds=20, memory=100 << 20)
+    )
+    module(torch.ones(1))
+    assert module.g(torch.ones(1)) == 6  # the first call asks whether gradients could flow
+    if "(" in start:
+        with pytest.raises(RuntimeError, match="parts of it occur|more than 32768 parts"):
+            module.is_int(torch.ones(1))
+    with pytest.raises(cresset.LimitError, match="parts of it occur"):
+        module.sorts(torch.ones(1))
+    with pytest.raises(cresset.LimitError, match="converting an attribute to Python would take too long"):
+        module.l  # noqa: B018
+    with pytest.raises(cresset.LimitError, match="converting an attribute to Python would take too long"):
+        module.l = module.l
+    module.eval()
+    frozen = cresset.freeze(module, ["g"])
+    assert frozen.g(torch.ones(1)) == 6
+    assert cresset.optimize_for_inference(module)(torch.ones(1)) == 1
+    with torch.no_grad():
+        assert cresset.StaticModule(module)(torch.ones(1)) == 1
+
+
+def test_gradients_of_attributes_are_found():
+    unit = cresset.CompilationUnit(
+        "class A(object):\n    def __init__(self, l: List[Any]):\n        self.l = l\n"
+        "def f(x, n: int):\n    l: List[Any] = []\n    for i in range(n):\n        l.append((i, [i]))\n    l.append((x, 1))\n"
+        "    return A(l)\n"
+        "def g(a: A, x):\n    return x * 2\n"
+    )
+    holder = unit.f(torch.ones(1, requires_grad=True), 100)
+    assert unit.g(holder, torch.ones(1)) == 2
+
+
+def test_tensors_of_lists_that_are_shared():
+    code = "def f(n: int):\n  e: List[int] = []\n  a = [[[[e] * n] * n] * n] * n\n  return torch.tensor(a)\n"
+    unit = cresset.CompilationUnit(code)
+    assert unit.f(3).shape == (3, 3, 3, 3, 0)
+    with cresset.Limits(seconds=0.5), pytest.raises(cresset.LimitError):
+        unit.f(2000)

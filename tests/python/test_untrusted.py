@@ -550,7 +550,9 @@ class Adds(torch.nn.Module):
     ],
 )  # fmt: skip
 def test_classes_that_code_names(body, message):
-    change = lambda code: code.replace(b"return torch.add(x, 1)", f"{body.replace('; ', chr(10) + '    ')}\n    return x".encode())
+    change = lambda code: code.replace(
+        b"return torch.add(x, 1)", f"{body.replace('; ', chr(10) + '    ')}\n    return x".encode()
+    )
     archive = rewritten(save(Adds()), ".py", change)
     assert cresset.load(archive, trusted=True) is not None
     with pytest.raises(cresset.CompileError, match=f"may not use the C.. class torch.classes.{'.*' + message}"):

@@ -16,6 +16,8 @@
 #include "cresset/cresset.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ops/format.h"
+#include "cresset/ops/operator.h"
+#include "cresset/ops/shared_parts.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/support/source_part.h"
 
@@ -57,6 +59,11 @@ std::string describe(const IValue& value) {
     return "list of " + std::to_string(value.toListRef().size());
   if (value.isGenericDict() && value.toGenericDict().size() > kMaxValueLength)
     return "dict of " + std::to_string(value.toGenericDict().size());
+  try {
+    requireFewElements(value, "printing a value");
+  } catch (const ScriptRaise&) {  // deep, or few that occur in each other very often
+    return value.tagKind();
+  }
   return shortened(toPrinted(value));
 }
 

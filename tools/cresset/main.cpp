@@ -14,6 +14,7 @@
 #include "cresset/module/values.h"
 #include "cresset/ops/format.h"
 #include "cresset/ops/limits.h"
+#include "cresset/ops/shared_parts.h"
 #include "cresset/static_runtime/static_module.h"
 #include "cresset/support/suggest.h"
 #include "inspection.h"
@@ -88,6 +89,7 @@ void requireSavable(const c10::FunctionSchema& schema) {
 /// Writes the tensors, and says what is left out.
 void save(const c10::IValue& value, const std::string& path) {
   Files files;
+  cresset::requireFewElements(value, "saving the result");
   collectFiles(value, path.ends_with(".npy") ? path.substr(0, path.size() - 4) : path, files);
   for (const auto& [file, tensor] : files.tensors) {
     cresset::cli::writeNpy(file, tensor);

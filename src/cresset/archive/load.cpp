@@ -9,7 +9,9 @@
 #include "cresset/archive/legacy_reader.h"
 #include "cresset/archive/source_importer.h"
 #include "cresset/archive/unpickler.h"
+#include "cresset/ops/operator.h"
 #include "cresset/ops/policy.h"
+#include "cresset/ops/shared_parts.h"
 #include "cresset/ops/tensor_memory.h"
 #include "cresset/support/error.h"
 #include "cresset/support/options.h"
@@ -182,6 +184,11 @@ LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& o
     } else {
       c10::IValue constants = unpickle(context, "constants");
       if (!constants.isTuple()) throw ArchiveError(zip->file(), "constants.pkl", 0, "the constants are no tuple");
+      try {
+        requireFewElements(constants, "visiting the constants");
+      } catch (const ScriptRaise& error) {
+        throw ArchiveError(zip->file(), "constants.pkl", ArchiveError::kNoOffset, error.what());
+      }
       importer->setConstants(constants.toTupleRef().elements().vec());
 
       c10::IValue root = unpickle(context, "data");

@@ -4,11 +4,15 @@
 #include <ATen/core/class_type.h>
 #include <ATen/core/enum_type.h>
 
+#include <bit>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "cresset/archive/pickle_machine.h"
 #include "cresset/archive/pickle_names.h"
 #include "cresset/archive/tensor_builder.h"
+#include "cresset/archive/unpickled_types.h"
 #include "cresset/ir/messages.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ops/class_state_checks.h"
@@ -50,18 +54,58 @@ TypePtr hintOf(const TypePtr& type) {
 // What the type of a container takes, which its value keeps or that of a container around it.
 constexpr size_t kTypeBytes = 128;
 
-/// The type that all values share; Any if there is none.
-TypePtr commonType(const std::vector<IValue>& values, const TypePtr& if_empty) {
-  TypePtr result;
-  for (const IValue& value : values) {
-    TypePtr type = value.isTensor() ? TypePtr(c10::TensorType::get()) : value.type();
-    if (!result)
-      result = type;
-    else if (!(*result == *type))
-      return c10::AnyType::get();
+/// Attributes by their names, which the states of objects give in any order.
+class AttributeTable {
+ public:
+  AttributeTable(LoadBudget& budget, const Pickle& pickle) : budget_(budget), pickle_(pickle) {}
+
+  /// The node of each attribute's value; kNone for those that are left out.
+  std::vector<uint32_t> nodesOf(uint32_t n, uint32_t state, c10::ClassType& cls) {
+    charge(n, at(state).shared ? cls.numAttributes() * sizeof(uint32_t) + 128 : 0);
+    const std::vector<uint32_t> elements = pickle_.elements(at(state));
+    const auto& slots = slotsOf(n, cls);
+    std::vector<uint32_t> nodes(cls.numAttributes(), Pickle::kNone);
+    for (size_t i = 0; i + 1 < elements.size(); i += 2) {
+      if (at(elements[i]).kind != PickleNode::String) site(elements[i]).fail("an attribute's name is no string");
+      const std::string_view name = pickle_.string(at(elements[i]));
+      const auto slot = slots.find(name);
+      if (slot == slots.end()) {
+        site(elements[i])
+            .fail("class '" + cls.name()->qualifiedName() + "' has no attribute '" + std::string(name) + "'");
+      }
+      if (nodes[slot->second] != Pickle::kNone)
+        site(elements[i]).fail("an object's state names attribute '" + std::string(name) + "' twice");
+      nodes[slot->second] = elements[i + 1];
+    }
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i] != Pickle::kNone) continue;
+      // torch.jit leaves out what is None by its type.
+      if (!c10::NoneType::get()->isSubtypeOf(*cls.getAttribute(i)))
+        site(n).fail(
+            "the pickle gives no value to attribute '" + cls.getAttributeName(i) + "' of class '" +
+            cls.name()->qualifiedName() + "'");
+    }
+    return nodes;
   }
-  return result ? result : if_empty;
-}
+
+ private:
+  const PickleNode& at(uint32_t node) const { return pickle_[node]; }
+  ArchiveSite site(uint32_t node) const { return pickle_.site(pickle_[node]); }
+  void charge(uint32_t n, size_t bytes) { budget_.charge(bytes, site(n), "the table of a class's attributes"); }
+
+  const std::map<std::string, size_t, std::less<>>& slotsOf(uint32_t n, const c10::ClassType& cls) {
+    const auto [found, is_new] = slots_.try_emplace(&cls);
+    if (is_new) {
+      charge(n, 80 * cls.numAttributes());
+      for (size_t i = 0; i < cls.numAttributes(); ++i) found->second.emplace(cls.getAttributeName(i), i);
+    }
+    return found->second;
+  }
+
+  LoadBudget& budget_;
+  const Pickle& pickle_;
+  std::map<const c10::ClassType*, std::map<std::string, size_t, std::less<>>> slots_;
+};
 
 /// The types that a pickle names. Many values may name one: each place is looked at once.
 class NamedTypes {
@@ -121,7 +165,12 @@ class NamedTypes {
 class ValueBuilder {
  public:
   ValueBuilder(const UnpickleContext& context, const Pickle& pickle, const std::string& prefix)
-      : cx_(context), pickle_(pickle), tensors_(context.tensors, pickle, prefix), types_(context, pickle) {}
+      : cx_(context),
+        pickle_(pickle),
+        tensors_(context.tensors, pickle, prefix),
+        named_types_(context, pickle),
+        types_(pickle),
+        attributes_(context.budget, pickle) {}
 
   IValue build(uint32_t node, const TypePtr& type) { return build(node, type, 0).value; }
   std::vector<IValue> buildAll(uint32_t root, const std::vector<TypePtr>& types) {
@@ -134,11 +183,7 @@ class ValueBuilder {
   }
 
  private:
-  // A value and how deep it nests: values are used (and destroyed) recursively, so depth is limited as a whole.
-  struct Built {
-    IValue value;
-    int height = 0;
-  };
+  using Built = Unpickled;
   struct Cached {
     bool done = false;
     Built built;
@@ -158,12 +203,14 @@ class ValueBuilder {
     bool compound = node.kind == PickleNode::Tuple || node.kind == PickleNode::List || node.kind == PickleNode::Dict ||
                     node.kind == PickleNode::Call || node.kind == PickleNode::Object;
     Built built;
+    bool fits = false;
     if (compound && node.shared) {
       auto [it, fresh] = cache_.try_emplace(n);
       if (!fresh && !it->second.done) site(n).fail("a value contains itself");
       if (fresh) {
         charge(n, sizeof(Cached) + 64);
         built = make(n, node, hintOf(type), depth);
+        fits = isMadeFor(node, hintOf(type));
         cache_[n] = {true, built};
       } else {
         built = it->second.built;
@@ -171,26 +218,15 @@ class ValueBuilder {
       }
     } else {
       built = make(n, node, hintOf(type), depth);
+      fits = isMadeFor(node, hintOf(type));
     }
-    if (type) requireType(n, built.value, type);
+    if (type && !fits) types_.require(n, built, type);
     return built;
   }
 
-  void requireType(uint32_t n, IValue& value, const TypePtr& wanted) {
-    if (wanted->kind() == c10::TypeKind::AnyType) return;
-    if (value.isNone()) {
-      // A tensor that is not there; torch.jit writes it as None.
-      if (wanted->kind() == c10::TypeKind::TensorType) {
-        value = at::Tensor();
-        return;
-      }
-    } else if (wanted->kind() == c10::TypeKind::TensorType && value.isTensor()) {
-      return;
-    }
-    TypePtr found = value.type();
-    std::ostringstream why;
-    if (!found->isSubtypeOfExt(*wanted, &why))
-      mismatch(n, wanted, typeName(found) + (why.str().empty() ? "" : ": " + why.str()));
+  /// Whether a value that is made for the type has it, as its elements were built for theirs.
+  static bool isMadeFor(const PickleNode& node, const TypePtr& hint) {
+    return hint && (node.kind == PickleNode::Tuple || node.kind == PickleNode::List || node.kind == PickleNode::Dict);
   }
 
   void charge(uint32_t n, size_t bytes) { cx_.budget.charge(bytes, site(n), "the value that this pickle makes"); }
@@ -240,16 +276,16 @@ class ValueBuilder {
     if (type && type->elements().size() != elements.size())
       mismatch(n, hint, "a tuple of " + std::to_string(elements.size()) + " elements");
     charge(n, sizeof(c10::ivalue::Tuple) + elements.size() * sizeof(IValue));
-    std::vector<IValue> values;
-    values.reserve(elements.size());
-    int height = 0;
-    for (size_t i = 0; i < elements.size(); ++i) {
-      Built b = build(elements[i], type ? type->elements()[i] : nullptr, depth + 1);
-      height = std::max(height, b.height);
-      values.push_back(std::move(b.value));
-    }
-    if (type && type->schema()) return {c10::ivalue::Tuple::createNamed(std::move(values), type), height + 1};
-    return {c10::ivalue::Tuple::create(std::move(values)), height + 1};
+    std::vector<Built> built;
+    built.reserve(elements.size());
+    for (size_t i = 0; i < elements.size(); ++i)
+      built.push_back(build(elements[i], type ? type->elements()[i] : nullptr, depth + 1));
+    const bool is_named = type && type->schema();
+    const size_t parts = is_named ? types_.partsOf(type) : types_.partsOfTuple(n, built);
+    const int height = heightOf(built) + 1;
+    std::vector<IValue> values = valuesOf(std::move(built));
+    if (is_named) return {c10::ivalue::Tuple::createNamed(std::move(values), type), height, parts};
+    return {c10::ivalue::Tuple::create(std::move(values)), height, parts};
   }
 
   Built makeList(uint32_t n, const PickleNode& node, const TypePtr& hint, int depth) {
@@ -258,20 +294,17 @@ class ValueBuilder {
     if (hint && !type) mismatch(n, hint, "a list");
     TypePtr element = type ? type->getElementType() : nullptr;
     charge(n, sizeof(c10::detail::ListImpl) + 2 * elements.size() * sizeof(IValue));
-    std::vector<IValue> values;
+    std::vector<Built> values;
     values.reserve(elements.size());
-    int height = 0;
-    for (uint32_t e : elements) {
-      Built b = build(e, element, depth + 1);
-      height = std::max(height, b.height);
-      values.push_back(std::move(b.value));
-    }
+    for (uint32_t e : elements) values.push_back(build(e, element, depth + 1));
+    size_t parts = element ? types_.partsOf(element) : 0;
     // torch.jit takes untagged empty lists for lists of tensors.
-    if (!element) element = commonType(values, c10::TensorType::get());
+    if (!element) std::tie(element, parts) = types_.common(n, values, c10::TensorType::get());
     c10::impl::GenericList list(element);
     list.reserve(values.size());
-    for (IValue& value : values) list.push_back(std::move(value));
-    return {IValue(list), height + 1};
+    const int height = heightOf(values) + 1;
+    for (Built& built : values) list.push_back(std::move(built.value));
+    return {IValue(list), height, parts + 1};
   }
 
   Built makeDict(uint32_t n, const PickleNode& node, const TypePtr& hint, int depth) {
@@ -279,30 +312,42 @@ class ValueBuilder {
     auto type = hint ? hint->cast<c10::DictType>() : nullptr;
     if (hint && !type) mismatch(n, hint, "a dict");
     charge(n, sizeof(c10::detail::DictImpl) + 6 * elements.size() * sizeof(IValue));
-    std::vector<IValue> keys, values;
-    int height = 0;
+    std::vector<Built> keys, values;
     for (size_t i = 0; i + 1 < elements.size(); i += 2) {
       Built key = build(elements[i], type ? type->getKeyType() : nullptr, depth + 1);
       // Only these hash by what they say; a tensor's hash is its address, and the rest has none.
       if (!(key.value.isInt() || key.value.isString() || key.value.isDouble() || key.value.isBool() ||
             key.value.isComplexDouble() || key.value.isTensor() || key.value.isDevice()))
         site(elements[i]).fail("a value of type " + typeName(key.value.type()) + " can't be the key of a dict");
-      Built value = build(elements[i + 1], type ? type->getValueType() : nullptr, depth + 1);
-      height = std::max(height, std::max(key.height, value.height));
-      keys.push_back(std::move(key.value));
-      values.push_back(std::move(value.value));
+      keys.push_back(std::move(key));
+      values.push_back(build(elements[i + 1], type ? type->getValueType() : nullptr, depth + 1));
     }
-    TypePtr key_type = type ? type->getKeyType() : commonType(keys, c10::StringType::get());
-    TypePtr value_type = type ? type->getValueType() : commonType(values, c10::TensorType::get());
+    const TypePtr key_type = type ? type->getKeyType() : types_.common(n, keys, c10::StringType::get()).first;
+    const auto [value_type, parts] = type ? std::pair(type->getValueType(), types_.partsOf(type->getValueType()))
+                                          : types_.common(n, values, c10::TensorType::get());
+    const int height = std::max(heightOf(keys), heightOf(values)) + 1;
     if (key_type->kind() == c10::TypeKind::AnyType) site(n).fail("the keys of a dict have different types");
     c10::impl::GenericDict dict(key_type, value_type);
     dict.reserve(keys.size());
     try {
-      for (size_t i = 0; i < keys.size(); ++i) assignEntry(dict, std::move(keys[i]), std::move(values[i]));
+      for (size_t i = 0; i < keys.size(); ++i) assignEntry(dict, std::move(keys[i].value), std::move(values[i].value));
     } catch (const std::runtime_error& error) {
       site(n).fail(error.what());
     }
-    return {IValue(dict), height + 1};
+    return {IValue(dict), height, parts + 2};
+  }
+
+  static int heightOf(const std::vector<Built>& built) {
+    int height = 0;
+    for (const Built& one : built) height = std::max(height, one.height);
+    return height;
+  }
+
+  static std::vector<IValue> valuesOf(std::vector<Built> built) {
+    std::vector<IValue> values;
+    values.reserve(built.size());
+    for (Built& one : built) values.push_back(std::move(one.value));
+    return values;
   }
 
   // ---- calls ----
@@ -342,7 +387,7 @@ class ValueBuilder {
       case PickleName::TypeTag: {
         need(2);
         if (at(args[1]).kind != PickleNode::String) site(args[1]).fail("a type tag is no string");
-        return build(args[0], types_.parseTag(args[1]), depth);
+        return build(args[0], named_types_.parseTag(args[1]), depth);
       }
       case PickleName::TensorFromId:
         need(1);
@@ -400,11 +445,11 @@ class ValueBuilder {
 
   // Enums are pickled as a call of their class with the bare value.
   Built makeEnum(uint32_t n, const PickleNode& node, int depth) {
-    TypePtr type = types_.classNamed(node.p.a);
+    TypePtr type = named_types_.classNamed(node.p.a);
     auto enum_type = type->cast<c10::EnumType>();
     if (!enum_type) site(n).fail("'" + type->repr_str() + "' is called, but only enums are made by a call");
     Built value = build(node.p.b, enum_type->getValueType(), depth + 1);
-    const auto& members = types_.membersOf(*enum_type, n);
+    const auto& members = named_types_.membersOf(*enum_type, n);
     if (const auto found = members.find(value.value); found != members.end()) {
       const auto& [name, v] = enum_type->enumNamesValues()[found->second];
       charge(n, sizeof(c10::ivalue::EnumHolder) + name.size());
@@ -420,7 +465,7 @@ class ValueBuilder {
       return build(node.p.b, c10::ListType::ofInts(), depth);
     if (nameOf(at(node.p.a)) != PickleName::ArchiveClass)
       site(n).fail("'" + std::string(pickle_.global(at(node.p.a)).name) + "' is no class of the archive");
-    TypePtr type = types_.classNamed(node.p.a);
+    TypePtr type = named_types_.classNamed(node.p.a);
     auto cls = type->cast<c10::ClassType>();
     if (!cls) site(n).fail("'" + type->repr_str() + "' is no class");
     if (node.p.b == Pickle::kNone) site(n).fail("an object has no state");
@@ -440,32 +485,23 @@ class ValueBuilder {
       cx_.pending->push_back({object, std::move(state.value)});
       return {IValue(std::move(object)), state.height + 1};
     }
-    int height = fillAttributes(n, at(node.p.b), *cls, *object, depth);
+    int height = fillAttributes(n, node.p.b, *cls, *object, depth);
     return {IValue(std::move(object)), height + 1};
   }
 
-  int fillAttributes(uint32_t n, const PickleNode& state, c10::ClassType& cls, c10::ivalue::Object& object, int depth) {
-    if (state.kind != PickleNode::Dict) site(n).fail("an object's state is no dict of attributes");
-    auto elements = pickle_.elements(state);
-    std::vector<bool> set(cls.numAttributes(), false);
+  int fillAttributes(uint32_t n, uint32_t state, c10::ClassType& cls, c10::ivalue::Object& object, int depth) {
+    if (at(state).kind != PickleNode::Dict) site(n).fail("an object's state is no dict of attributes");
+    // Names are looked up once for all objects that share a state.
+    std::vector<uint32_t> own;
+    std::vector<uint32_t>* nodes = &own;
+    if (at(state).shared) nodes = &states_[{state, &cls}];
+    if (nodes->empty()) *nodes = attributes_.nodesOf(n, state, cls);
     int height = 0;
-    for (size_t i = 0; i + 1 < elements.size(); i += 2) {
-      if (at(elements[i]).kind != PickleNode::String) site(elements[i]).fail("an attribute's name is no string");
-      std::string name(pickle_.string(at(elements[i])));
-      auto slot = cls.findAttributeSlot(name);
-      if (!slot) site(elements[i]).fail("class '" + cls.name()->qualifiedName() + "' has no attribute '" + name + "'");
-      Built value = build(elements[i + 1], cls.getAttribute(*slot), depth + 1);
+    for (size_t slot = 0; slot < nodes->size(); ++slot) {
+      if ((*nodes)[slot] == Pickle::kNone) continue;
+      Built value = build((*nodes)[slot], cls.getAttribute(slot), depth + 1);
       height = std::max(height, value.height);
-      object.setSlot(*slot, std::move(value.value));
-      set[*slot] = true;
-    }
-    for (size_t i = 0; i < set.size(); ++i) {
-      if (set[i]) continue;
-      // torch.jit leaves out what is None by its type.
-      if (!c10::NoneType::get()->isSubtypeOf(*cls.getAttribute(i)))
-        site(n).fail(
-            "the pickle gives no value to attribute '" + cls.getAttributeName(i) + "' of class '" +
-            cls.name()->qualifiedName() + "'");
+      object.setSlot(slot, std::move(value.value));
     }
     return height;
   }
@@ -498,8 +534,12 @@ class ValueBuilder {
   const UnpickleContext& cx_;
   const Pickle& pickle_;
   TensorBuilder tensors_;
-  NamedTypes types_;
+  NamedTypes named_types_;
   std::unordered_map<uint32_t, Cached> cache_;
+  UnpickledTypes types_;
+  AttributeTable attributes_;
+  // Nodes of attributes in shared states.
+  std::map<std::pair<uint32_t, const c10::ClassType*>, std::vector<uint32_t>> states_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/ir/subgraph.h"
+#include "cresset/ops/limits.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/row_helpers.h"
 
@@ -35,6 +36,7 @@ bool maySwitchGradientsOn(const Block* block) {
 bool GradientSearch::find(const c10::IValue& value, int depth) {
   if (value.isTensor()) return value.toTensor().requires_grad();
   if (depth == 0) return true;  // not searched any deeper
+  if (isSeen(value)) return false;
   const auto isIn = [&](const c10::IValue& element) { return find(element, depth - 1); };
   if (value.isTuple()) {
     const auto& elements = value.toTupleRef().elements();
@@ -50,6 +52,15 @@ bool GradientSearch::find(const c10::IValue& value, int depth) {
            std::any_of(dict.dict.begin(), dict.dict.end(), [&](const auto& entry) { return isIn(entry.second); });
   }
   return value.isObject() && findInAttributes(value.toObjectRef(), depth - 1);
+}
+
+/// Whether it has been searched, which would have ended with what was found: containers may hold each other so often
+/// that they are a tree without an end to whoever visits them each time.
+bool GradientSearch::isSeen(const c10::IValue& value) {
+  if (!value.isTuple() && !value.isList() && !value.isGenericDict()) return false;
+  constexpr size_t kFew = 32, kBetweenLooks = 1024;
+  if (++num_containers_ % kBetweenLooks == 0) checkTimeLimit();
+  return num_containers_ > kFew && value.use_count() > 1 && !seen_.insert(value.internalToPointer()).second;
 }
 
 bool GradientSearch::findInAttributes(const c10::ivalue::Object& object, int depth) {

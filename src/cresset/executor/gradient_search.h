@@ -10,7 +10,7 @@
 namespace cresset {
 
 /// Whether a tensor that requires a gradient is among the arguments of a call: itself, in a container, or in an
-/// attribute of an object.
+/// attribute of an object. Values that occur in many places are searched once. Asks the time limit.
 class GradientSearch {
  public:
   bool find(const c10::IValue& value, int depth = kMaxDepth);
@@ -19,8 +19,10 @@ class GradientSearch {
   static constexpr int kMaxDepth = 64;
 
   bool findInAttributes(const c10::ivalue::Object& object, int depth);
+  bool isSeen(const c10::IValue& container);
 
-  std::unordered_set<const c10::ivalue::Object*> seen_;
+  size_t num_containers_ = 0;
+  std::unordered_set<const void*> seen_;  // objects, and shared containers but for the first few
 };
 
 /// Whether gradients may be on somewhere in the block, though they are off when it is entered.

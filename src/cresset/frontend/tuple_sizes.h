@@ -1,11 +1,7 @@
 // How large types of tuples may be: a tuple's type is written out wherever it stands, and tuples in tuples double it.
 #pragma once
 
-#include <ATen/core/jit_type.h>
-
-#include <cstddef>
-#include <unordered_map>
-
+#include "cresset/ops/type_parts.h"
 #include "cresset/support/source.h"
 
 namespace cresset {
@@ -17,13 +13,7 @@ class TupleSizes {
   void check(const SourceRange& range, const c10::TypePtr& tuple);
 
  private:
-  struct Size {
-    c10::TypePtr type;  // kept, as it is known by its address
-    size_t parts = 1, depth = 0;
-  };
-  Size sizeOf(const c10::TypePtr& type);
-
-  std::unordered_map<const c10::Type*, Size> known_;
+  TypeParts parts_;
 };
 
 }  // namespace cresset

@@ -8,6 +8,7 @@
 
 #include "cresset/interpreter/run.h"
 #include "cresset/ops/object_slots.h"
+#include "cresset/ops/type_parts.h"
 #include "cresset/support/dict_entries.h"
 
 namespace cresset {
@@ -49,10 +50,7 @@ bool isInstanceOf(const c10::IValue& value, const c10::Type& type, c10::TypePtr&
     default:
       break;
   }
-  if (!value_type) {
-    requireShallow(value, "looking for the type of a value");  // a tuple's is made of its elements'
-    value_type = value.type();
-  }
+  if (!value_type) value_type = typeOf(value, "looking for the type of a value");
   return value_type->isSubtypeOf(type);
 }
 

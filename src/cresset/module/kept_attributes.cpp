@@ -20,8 +20,10 @@ bool isPlainMemory(const TypePtr& type) {
   return std::all_of(parts.begin(), parts.end(), [](const TypePtr& part) { return isScalarType(*part); });
 }
 
-/// Adds what tells the memory of a value, and of all in it.
-void collectMemory(const IValue& value, std::unordered_set<const void*>& memory) {
+/// Adds what tells the memory of a value, and of all in it. `tuples`, which have none that could be written to, are
+/// visited once, too.
+void collectMemory(
+    const IValue& value, std::unordered_set<const void*>& memory, std::unordered_set<const void*>& tuples) {
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
     if (!tensor.defined()) return;
@@ -32,21 +34,27 @@ void collectMemory(const IValue& value, std::unordered_set<const void*>& memory)
   if (!value.isPtrType() || value.isString() || value.isNone()) return;
   const void* pointer = value.internalToPointer();
   if (value.isTuple()) {
-    for (const IValue& element : value.toTupleRef().elements()) collectMemory(element, memory);
+    if (value.use_count() > 1 && !tuples.insert(pointer).second) return;
+    for (const IValue& element : value.toTupleRef().elements()) collectMemory(element, memory, tuples);
     return;
   }
   if (!memory.insert(pointer).second) return;
   if (value.isList()) {
-    for (const IValue& element : value.toListRef()) collectMemory(element, memory);
+    for (const IValue& element : value.toListRef()) collectMemory(element, memory, tuples);
   } else if (value.isGenericDict()) {
     for (const auto& entry : value.toGenericDict()) {
-      collectMemory(entry.key(), memory);
-      collectMemory(entry.value(), memory);
+      collectMemory(entry.key(), memory, tuples);
+      collectMemory(entry.value(), memory, tuples);
     }
   } else if (value.isObject()) {
     const auto object = value.toObject();
-    for (size_t i = 0; i < object->slots().size(); ++i) collectMemory(readSlot(*object, i), memory);
+    for (size_t i = 0; i < object->slots().size(); ++i) collectMemory(readSlot(*object, i), memory, tuples);
   }
+}
+
+void collectMemory(const IValue& value, std::unordered_set<const void*>& memory) {
+  std::unordered_set<const void*> tuples;
+  collectMemory(value, memory, tuples);
 }
 
 IValue valueOf(const c10::ivalue::Object& object, const std::string& name) {
@@ -99,14 +107,13 @@ KeptAttributes::KeptAttributes(const Module& module) : root_(module._ivalue()) {
 void KeptAttributes::findObjects() {
   objects_with_attributes_ = modules_;
   std::unordered_set<const c10::ivalue::Object*> seen;
+  std::unordered_set<const void*> tuples;
   for (size_t i = 0; i < objects_with_attributes_.size(); ++i) {
     const ObjectPtr object = objects_with_attributes_[i];
     for (size_t slot = 0; slot < object->slots().size(); ++slot) {
       const IValue value = readSlot(*object, slot);
       if (!value.isObject()) {
-        std::unordered_set<const void*> memory;
-        collectMemory(value, memory);
-        in_containers_.insert(memory.begin(), memory.end());
+        collectMemory(value, in_containers_, tuples);
       } else if (!holdsModule(value) && seen.insert(value.toObject().get()).second) {
         objects_with_attributes_.push_back(value.toObject());
       }

@@ -9,6 +9,7 @@
 #include <ATen/core/class_type.h>
 #include <ATen/core/enum_type.h>
 
+#include "cresset/ops/type_parts.h"
 #include "cresset/support/dict_entries.h"
 #include "cresset/support/error.h"
 
@@ -171,6 +172,12 @@ std::optional<IValue> convertTo(const IValue& value, const TypePtr& type) {
 std::string describeType(const IValue& value) {
   if (value.isNone()) return "NoneType";
   if (value.isObject()) return value.toObject()->type()->annotation_str();
+  if (value.isTuple()) {
+    // Types of tuples that share their parts are long.
+    constexpr size_t kMaxShown = 1000;
+    const c10::TypePtr type = value.type();
+    return TypeParts().sizeOf(type).parts > kMaxShown ? "Tuple[...]" : type->annotation_str();
+  }
   return value.type()->annotation_str();
 }
 

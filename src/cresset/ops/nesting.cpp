@@ -13,6 +13,7 @@
 #include "cresset/ops/limits.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/row_helpers.h"
+#include "cresset/ops/shared_parts.h"
 
 namespace cresset {
 
@@ -53,12 +54,13 @@ bool hasLeaves(const IValue& value) {
   return hasPlainElements(value) && elementTypeOf(value)->containedTypes().empty();
 }
 
-/// Where a limit holds: what a traversal that meets shared parts again and again may meet in all.
+/// Where few elements are wanted: what a traversal that meets shared parts again and again may meet in all.
 constexpr double kMaxExpanded = 1 << 22;
 
 class DepthCheck {
  public:
-  explicit DepthCheck(const char* doing) : doing_(doing) {}
+  /// `counts`: whether too many elements are refused.
+  DepthCheck(const char* doing, bool counts) : doing_(doing), counts_(counts) {}
 
   struct Extent {
     size_t height = 0;    // levels of containers
@@ -68,9 +70,11 @@ class DepthCheck {
   void run(const IValue& value) {
     const Extent extent = extentOf(value, 0);
     if (extent.elements > kMaxExpanded && extent.elements > 8 * static_cast<double>(num_elements_) && counts_) {
+      const bool is_limited = RunBudget::current() != nullptr;
       throw ScriptRaise(
-          kLimitErrorClass,
-          std::string(doing_) + " would take too long under limits: parts of it occur in it too many times");
+          is_limited ? kLimitErrorClass : "builtins.RuntimeError", std::string(doing_) + " would take too long" +
+                                                                       (is_limited ? " under limits" : "") +
+                                                                       ": parts of it occur in it too many times");
     }
   }
 
@@ -107,18 +111,30 @@ class DepthCheck {
     raise("RecursionError", std::string("maximum recursion depth exceeded while ") + doing_);
   }
   const char* doing_;
-  const bool counts_ = RunBudget::current() != nullptr;
+  const bool counts_;
   size_t num_elements_ = 0;  // shared ones once
   std::unordered_map<const void*, Extent> extents_;
 };
 
 }  // namespace
 
-void requireShallow(const IValue& value, const char* doing) {
-  if (!isContainer(value) || (RunBudget::current() ? hasLeaves(value) : hasPlainElements(value))) return;
+namespace {
+
+void checkExtent(const IValue& value, const char* doing, bool counts) {
+  if (!isContainer(value) || (counts ? hasLeaves(value) : hasPlainElements(value))) return;
   bool nests = false;
   forEachElement(value, [&](const IValue& element) { nests |= isContainer(element); });
-  if (nests) DepthCheck(doing).run(value);
+  if (nests) DepthCheck(doing, counts).run(value);
+}
+
+}  // namespace
+
+void requireShallow(const IValue& value, const char* doing) {
+  checkExtent(value, doing, RunBudget::current() != nullptr);
+}
+
+void requireFewElements(const IValue& value, const char* doing) {
+  checkExtent(value, doing, true);
 }
 
 bool mayNestDeeply(const c10::Type& type) {

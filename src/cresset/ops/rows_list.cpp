@@ -17,6 +17,7 @@
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 #include "cresset/ops/text_search.h"
+#include "cresset/ops/type_parts.h"
 
 namespace cresset {
 
@@ -129,6 +130,7 @@ void requireSortable(const IValue& value) {
 
 /// Values are compared without a look at their types.
 bool haveOneType(const IValue& a, const IValue& b) {
+  if (a.isTuple() && a.is(b)) return true;
   if (!a.isTuple() || !b.isTuple())
     return a.isObject() ? b.isObject() && a.type() == b.type() : a.tagKind() == b.tagKind();
   const auto &x = a.toTupleRef().elements(), &y = b.toTupleRef().elements();
@@ -145,10 +147,12 @@ void sortAny(List& list, bool reverse) {
   for (const IValue& value : values) requireShallow(value, "comparing values");
   requireSortable(values[0]);
   for (const IValue& value : values) {
+    checkTimeLimit();
     if (!haveOneType(values[0], value)) {
+      constexpr const char* kDoing = "comparing values";
       throw std::runtime_error(
-          "Only values of same type can be compared. Found " + values[0].type()->repr_str() + " and " +
-          value.type()->repr_str());
+          "Only values of same type can be compared. Found " + typeOf(values[0], kDoing)->repr_str() + " and " +
+          typeOf(value, kDoing)->repr_str());
     }
   }
   sortBy(list, reverse ? c10::getGreaterThanComparator(values[0]) : c10::getLessThanComparator(values[0]));

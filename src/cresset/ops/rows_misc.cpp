@@ -23,6 +23,7 @@
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
+#include "cresset/ops/type_parts.h"
 #include "cresset/ops/value_file.h"
 #include "cresset/support/print_handler.h"
 
@@ -233,7 +234,7 @@ constexpr Row kMiscRows[] = {
      },
      kEffect | Trait::ChangesState},
     {"prim::awaitable_nowait(t self) -> Await(t)", kernel([](IValue& self) {
-       c10::TypePtr type = self.type();
+       c10::TypePtr type = typeOf(self, "making an awaitable");
        return IValue(makeAwaitable(std::move(self), std::move(type)));
      })},
     {"aten::is_scripting() -> bool", kernel([]() { return true; })},

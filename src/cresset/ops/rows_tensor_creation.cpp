@@ -9,6 +9,7 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 
+#include "cresset/ops/limits.h"
 #include "cresset/ops/messages.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
@@ -68,6 +69,7 @@ std::vector<int64_t> sizesOf(const IValue& data) {
   return sizes;
 }
 
+/// Looks at the time limit: a list that is shared many times is visited each time, and may be empty.
 template <typename T, typename Read>
 void fillLevel(T*& out, const List& list, const std::vector<int64_t>& sizes, size_t dim, Read read) {
   if (static_cast<int64_t>(list.list.size()) != sizes[dim]) {
@@ -75,6 +77,7 @@ void fillLevel(T*& out, const List& list, const std::vector<int64_t>& sizes, siz
         "Expected sequence of length " + std::to_string(sizes[dim]) + " at dim " + std::to_string(dim) + " (got " +
         std::to_string(list.list.size()) + ")");
   }
+  if (dim + 1 < sizes.size()) checkTimeLimit();
   for (const IValue& v : list.list) {
     if (dim + 1 < sizes.size())
       fillLevel(out, listOf(v), sizes, dim + 1, read);

@@ -10,7 +10,9 @@
 #include <unordered_set>
 
 #include "cresset/module/values.h"
+#include "cresset/ops/limits.h"
 #include "cresset/ops/object_slots.h"
+#include "cresset/ops/operator.h"
 #include "cresset/python/messages.h"
 
 namespace cresset::python {
@@ -51,10 +53,22 @@ py::attribute_error noAttribute(const c10::Type& type, const std::string& name) 
       " does not have a field with name '" + name + "'");
 }
 
+/// Under the limits of the object's program, as results of calls are converted.
 py::object getAttribute(const ObjectHandle& self, const std::string& name) {
   auto type = self.object->type();
-  if (auto slot = type->findAttributeSlot(name))
-    return toPyObject(readSlot(*self.object, *slot), type->getAttribute(*slot));
+  if (auto slot = type->findAttributeSlot(name)) {
+    IValue value = readSlot(*self.object, *slot);
+    if (!value.isTuple() && !value.isList() && !value.isGenericDict())
+      return toPyObject(std::move(value), type->getAttribute(*slot));
+    const std::shared_ptr<Program> program = programOf(*type);
+    const CallLimits limits(program ? program->rules().limits : Limits());
+    try {
+      if (RunBudget::current()) requireShallow(value, "converting an attribute to Python");
+      return toPyObject(std::move(value), type->getAttribute(*slot));
+    } catch (const ScriptRaise& error) {
+      throw ScriptError(error.what(), error.pythonClass(), {});
+    }
+  }
   if (auto constant = type->findConstant(name)) return toPyObject(*constant);
   throw noAttribute(*type, name);
 }

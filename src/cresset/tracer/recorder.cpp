@@ -14,6 +14,7 @@
 
 #include "cresset/analysis/alias.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/operator.h"
 #include "cresset/support/error.h"
@@ -21,6 +22,8 @@
 namespace cresset::tracer {
 
 namespace {
+
+constexpr const char* kTracing = "tracing a value";
 
 std::atomic<uint64_t> next_serial{1};
 
@@ -213,7 +216,9 @@ size_t Recorder::liveReferences(const at::Tensor& tensor) const {
 void Recorder::setValue(const IValue& value, Value* computed) {
   if (value.isTensor()) return setTensorValue(value.toTensor(), computed);
   if (value.isObject()) objects_.insert_or_assign(value.toObject().get(), std::pair(value, computed));
-  if (value.isTuple() || value.isList() || value.isGenericDict()) bindContainer(value, computed);
+  if (!value.isTuple() && !value.isList() && !value.isGenericDict()) return;
+  requireShallow(value, kTracing);
+  bindContainer(value, computed);
 }
 
 namespace {
@@ -373,6 +378,7 @@ Value* Recorder::numberValue(const c10::SymNode& number) {
 Value* Recorder::valueOf(const IValue& value, const TypePtr& type) {
   if (value.isTensor()) return tensorValue(value.toTensor());
   if (value.isSymInt()) return numberValue(value.toSymInt().toSymNode());
+  if (value.isTuple() || value.isList() || value.isGenericDict()) requireShallow(value, kTracing);
   if (value.isSymFloat()) return numberValue(value.toSymFloat().toSymNodeImpl());
   TypePtr formal = type;
   if (auto optional = formal ? formal->cast<c10::OptionalType>() : nullptr) {

@@ -1,2 +1,3 @@
 # run: tree
-async def g(): pass  # error: async functions, loops and 'with' aren't supported
+async def g():
+    pass  # error: async functions, loops and 'with' aren't supported

@@ -2,5 +2,6 @@
 def f():
     return 1
 
+
 def f():  # error: 'f' is defined twice
     return 2

@@ -2,5 +2,6 @@
 class Color(Enum):
     RED = 1
 
+
 def f():
     return Color(1)  # error: cannot call a EnumClass

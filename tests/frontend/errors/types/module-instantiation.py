@@ -1,6 +1,7 @@
 # run: compile
 class M(Module):
-    training : bool
+    training: bool
+
 
 def f():
     return M()  # error: Cannot instantiate class 'M' in a script function
