@@ -1,10 +1,7 @@
 # run: program
 def f(n: int):
-    return g(n)  # error: recursive
-
+  return g(n)  # error: recursive
 
 def g(n: int):
-    return f(n - 1)
-
-
+  return f(n - 1)
 # ---- expect

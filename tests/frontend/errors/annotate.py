@@ -1,3 +1,3 @@
 # run: compile
 def f(x: int):
-    return torch.jit.annotate(str, x)  # error: expected an expression of type str but found int
+  return torch.jit.annotate(str, x) # error: expected an expression of type str but found int

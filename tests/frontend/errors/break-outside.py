@@ -1,3 +1,3 @@
 # run: compile
 def f(x: int):
-    break  # error: 'break' outside
+  break # error: 'break' outside

@@ -1,4 +1,4 @@
 # run: compile
 def f(x: Optional[int]):
-    if x:  # error: Could not cast value of type Optional[int] to bool
-        return 1
+  if x: # error: Could not cast value of type Optional[int] to bool
+    return 1

@@ -1,4 +1,4 @@
 # run: compile
 def f(x: int):
-    del x
-    return x  # error: undefined value x
+  del x
+  return x # error: undefined value x

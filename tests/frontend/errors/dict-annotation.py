@@ -1,6 +1,4 @@
 # run: compile
 def f():
-    x: Dict[int, str] = dict(
-        [("a", 1)]
-    )  # error: Dict type annotation `Dict[int, str]` did not match the type of an actual key type `str`
-    return x
+  x: Dict[int, str] = dict([("a", 1)]) # error: Dict type annotation `Dict[int, str]` did not match the type of an actual key type `str`
+  return x

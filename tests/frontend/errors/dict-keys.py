@@ -1,3 +1,3 @@
 # run: compile
 def f():
-    return {"a": 1, 2: 3}  # error: Dict keys must contain only a single type. Expected: str but found int instead
+  return {"a": 1, 2: 3} # error: Dict keys must contain only a single type. Expected: str but found int instead

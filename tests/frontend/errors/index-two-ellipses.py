@@ -1,3 +1,3 @@
 # run: compile
 def f(x):
-    return x[..., ...]  # error: An index can only have a single ellipsis
+  return x[..., ...] # error: An index can only have a single ellipsis

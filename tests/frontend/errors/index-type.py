@@ -1,3 +1,3 @@
 # run: compile
 def f(x):
-    return x["a"]  # error: Unsupported operation: indexing tensor with unsupported index type 'str'
+  return x["a"] # error: Unsupported operation: indexing tensor with unsupported index type 'str'

@@ -1,3 +1,3 @@
 # run: compile
 def f(x: int):
-    return x.foo  # error: 'int' object has no attribute or method 'foo'
+  return x.foo # error: 'int' object has no attribute or method 'foo'

@@ -1,3 +1,3 @@
 # run: compile
 def f(x: int):
-    return x(3)  # error: cannot call a value of type 'int'
+  return x(3) # error: cannot call a value of type 'int'

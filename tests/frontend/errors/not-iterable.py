@@ -1,4 +1,4 @@
 # run: compile
 def f(x: int):
-    for i in x:  # error: 'int' object is not iterable
-        pass
+  for i in x: # error: 'int' object is not iterable
+    pass

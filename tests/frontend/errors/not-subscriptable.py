@@ -1,3 +1,3 @@
 # run: compile
 def f(x: int):
-    return x[0]  # error: 'int' object is not subscriptable
+  return x[0] # error: 'int' object is not subscriptable

@@ -1,3 +1,3 @@
 # run: compile
 def f(x: Optional[int]):
-    return x + 1  # error: Arguments for call are not valid
+  return x + 1 # error: Arguments for call are not valid

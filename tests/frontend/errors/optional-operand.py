@@ -1,3 +1,3 @@
 # run: compile
 def f(x: Optional[Tensor]):
-    return x + 1  # error: test it with `is not None` first
+  return x + 1 # error: test it with `is not None` first

@@ -1,3 +1,3 @@
 # run: compile
 def f(x: int):
-    raise "asd"  # error: exceptions must derive from BaseException
+  raise "asd" # error: exceptions must derive from BaseException

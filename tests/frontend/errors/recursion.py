@@ -1,3 +1,3 @@
 # run: compile
 def f(x: int):
-    return f(x)  # error: called recursively
+  return f(x) # error: called recursively

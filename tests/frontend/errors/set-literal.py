@@ -1,3 +1,3 @@
 # run: compile
 def f():
-    return {1, 2}  # error: Set aren't supported
+  return {1, 2} # error: Set aren't supported

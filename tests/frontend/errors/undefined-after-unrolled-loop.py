@@ -1,7 +1,7 @@
 # run: compile
 def f(x: int):
-    for a in (1, "2", 1.5):
-        b = a
-        if x == 3:
-            break
-    return b  # error: 'b' may not be set after this loop
+  for a in (1, "2", 1.5):
+    b = a
+    if x == 3:
+      break
+  return b # error: 'b' may not be set after this loop

@@ -1,3 +1,3 @@
 # run: compile
 def f(x: int):
-    return y  # error: undefined value y
+  return y # error: undefined value y

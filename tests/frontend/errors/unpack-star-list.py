@@ -1,3 +1,3 @@
 # run: compile
 def f(x: List[int]):
-    a, *b = x  # error: cannot statically infer the expected size of a list in this context
+  a, *b = x # error: cannot statically infer the expected size of a list in this context

@@ -19,27 +19,19 @@ def bad_unknown_in_body(x: Tensor):
     return y
 
 
-def bad_bare_list(
-    xs: List,
-):  # error: Attempted to use List without a contained type. Please add a contained type, e.g. List[int]
+def bad_bare_list(xs: List):  # error: Attempted to use List without a contained type. Please add a contained type, e.g. List[int]
     return xs
 
 
-def bad_bare_dict(
-    xs: Dict,
-):  # error: Attempted to use Dict without contained types. Please add contained type, e.g. Dict[int, int]
+def bad_bare_dict(xs: Dict):  # error: Attempted to use Dict without contained types. Please add contained type, e.g. Dict[int, int]
     return xs
 
 
-def bad_bare_tuple(
-    xs: Tuple,
-):  # error: Attempted to use Tuple without a contained type. Please add a contained type, e.g. Tuple[int]
+def bad_bare_tuple(xs: Tuple):  # error: Attempted to use Tuple without a contained type. Please add a contained type, e.g. Tuple[int]
     return xs
 
 
-def bad_variadic_tuple(
-    xs: Tuple[int, ...],
-):  # error: Tuple[T, ...] has no fixed length: write List[T], or one type for each element (Tuple[T, T])
+def bad_variadic_tuple(xs: Tuple[int, ...]):  # error: Tuple[T, ...] has no fixed length: write List[T], or one type for each element (Tuple[T, T])
     return xs
 
 
@@ -51,15 +43,11 @@ def bad_one_dict_argument(xs: "Dict[str]"):  # error: Dict expected exactly 2 el
     return xs
 
 
-def bad_callable_parameter(
-    f: Callable[[Tensor], Tensor], x: Tensor
-):  # error: Unknown type constructor Callable: functions can't be passed as values
+def bad_callable_parameter(f: Callable[[Tensor], Tensor], x: Tensor):  # error: Unknown type constructor Callable: functions can't be passed as values
     return f(x)
 
 
-def bad_module_parameter(
-    layer: nn.Linear, x: Tensor
-):  # error: Unknown type name 'nn.Linear': a module is no type of TorchScript. Let a module hold it as a submodule and call it from its methods
+def bad_module_parameter(layer: nn.Linear, x: Tensor):  # error: Unknown type name 'nn.Linear': a module is no type of TorchScript. Let a module hold it as a submodule and call it from its methods
     return layer(x)
 
 
@@ -99,9 +87,7 @@ def bad_number_as_annotation(x: 3):  # error: Expression of type const cannot be
     return x
 
 
-def bad_call_as_annotation(
-    x: typing.cast(Any, int),
-):  # error: Expression of type apply cannot be used in a type expression
+def bad_call_as_annotation(x: typing.cast(Any, int)):  # error: Expression of type apply cannot be used in a type expression
     return x
 
 
@@ -123,9 +109,7 @@ def bad_union_of_nothing(x: "typing.Union[()]"):  # error: Union expected types 
     return x
 
 
-def bad_dict_key(
-    x: Dict[Tensor, List[int]], y: Dict[List[int], int]
-):  # error: Cannot create dict for key type 'int[]', only int, float, complex, Tensor, device and string keys are supported
+def bad_dict_key(x: Dict[Tensor, List[int]], y: Dict[List[int], int]):  # error: Cannot create dict for key type 'int[]', only int, float, complex, Tensor, device and string keys are supported
     return x
 
 

@@ -32,15 +32,11 @@ def bad_type(x: Tensor):
 
 
 def bad_optional(x: Optional[Tensor]):
-    return helper(
-        x
-    )  # error: Expected a value of type 'Tensor' for argument 'x' but instead found type 'Optional[Tensor]'.
+    return helper(x)  # error: Expected a value of type 'Tensor' for argument 'x' but instead found type 'Optional[Tensor]'.
 
 
 def bad_unannotated_is_tensor(x):
-    return helper(x, x.size(0)) + inferred(
-        1
-    )  # error: Expected a value of type 'Tensor (inferred)' for argument 'x' but instead found type 'int'.
+    return helper(x, x.size(0)) + inferred(1)  # error: Expected a value of type 'Tensor (inferred)' for argument 'x' but instead found type 'int'.
 
 
 def inferred(x):
@@ -80,17 +76,13 @@ def bad_functional(x: Tensor):
 
 
 def bad_dispatch_flag(x: Tensor, flag: bool):
-    return F.max_pool2d(
-        x, 2, return_indices=flag
-    )  # error: the argument 'return_indices' of F.max_pool2d decides how many results there are: it must be True or False, written out or a constant (value for boolean dispatch was not constant)
+    return F.max_pool2d(x, 2, return_indices=flag)  # error: the argument 'return_indices' of F.max_pool2d decides how many results there are: it must be True or False, written out or a constant (value for boolean dispatch was not constant)
 
 
 def bad_recursion(n: int):
     if n == 0:
         return 0
-    return (
-        bad_recursion(n - 1) + 1
-    )  # error: function 'bad_recursion' is called recursively. Annotate its result (`-> T`) so that its type is known before its body is compiled
+    return bad_recursion(n - 1) + 1  # error: function 'bad_recursion' is called recursively. Annotate its result (`-> T`) so that its type is known before its body is compiled
 
 
 def even(n: int):
@@ -98,9 +90,7 @@ def even(n: int):
 
 
 def odd(n: int):
-    return (
-        n != 0 and even(n - 1)
-    )  # error: function 'even' is called recursively. Annotate its result (`-> T`) so that its type is known before its body is compiled
+    return n != 0 and even(n - 1)  # error: function 'even' is called recursively. Annotate its result (`-> T`) so that its type is known before its body is compiled
 
 
 def bad_mutual_recursion(n: int):
@@ -131,30 +121,20 @@ def bad_deep_typed_callee(x: Tensor) -> Tensor:
     return typed_middle(x)
 
 
-def bad_default_type(
-    x: Tensor, n: int = "one"
-):  # error: Expected a default value of type int on parameter "n", but it is 'one'
+def bad_default_type(x: Tensor, n: int = "one"):  # error: Expected a default value of type int on parameter "n", but it is 'one'
     return x + n
 
 
-def bad_default_object(
-    x: Tensor, n: int = object()
-):  # error: Expected a default value of type int on parameter "n", but it is <object object
+def bad_default_object(x: Tensor, n: int = object()):  # error: Expected a default value of type int on parameter "n", but it is <object object
     return x + n
 
 
 def bad_torch_jit_script(x: Tensor):
-    return torch.jit.script(
-        helper
-    )(
-        x
-    )  # error: 'script' can't be compiled: try blocks aren't supported; test for the error's cause with 'if' before the call
+    return torch.jit.script(helper)(x)  # error: 'script' can't be compiled: try blocks aren't supported; test for the error's cause with 'if' before the call
 
 
 def bad_torch_compile(x: Tensor):
-    return torch.compile(helper)(
-        x
-    )  # error: 'compile' can't be compiled: import statements aren't supported inside a program; import outside of it
+    return torch.compile(helper)(x)  # error: 'compile' can't be compiled: import statements aren't supported inside a program; import outside of it
 
 
 def bad_raise_not_exception(x: int):
@@ -184,9 +164,7 @@ def bad_min_nothing():
 
 
 def bad_zeros_dtype(n: int):
-    return torch.zeros(
-        n, dtype="float32"
-    )  # error: Expected a value of type 'Optional[int]' for argument 'dtype' but instead found type 'str'.
+    return torch.zeros(n, dtype="float32")  # error: Expected a value of type 'Optional[int]' for argument 'dtype' but instead found type 'str'.
 
 
 def bad_device(n: int):
@@ -194,6 +172,4 @@ def bad_device(n: int):
 
 
 def bad_tensor_of_object(x: Tensor):
-    return torch.tensor(
-        {"a": 1}
-    )  # error: Expected a value of type 'bool' for argument 't' but instead found type 'Dict[str, int]'.
+    return torch.tensor({"a": 1})  # error: Expected a value of type 'bool' for argument 't' but instead found type 'Dict[str, int]'.

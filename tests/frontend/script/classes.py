@@ -59,21 +59,15 @@ def bad_iterate_object(c: Counter):
 
 
 def bad_len_object(c: Counter):
-    return len(
-        c
-    )  # error: '__torch__.bad_programs_classes.Counter' object has no attribute or method '__len__'. Did you forget to initialize an attribute in __init__()?
+    return len(c)  # error: '__torch__.bad_programs_classes.Counter' object has no attribute or method '__len__'. Did you forget to initialize an attribute in __init__()?
 
 
 def bad_index_object(c: Counter):
-    return c[
-        0
-    ]  # error: '__torch__.bad_programs_classes.Counter' object has no attribute or method '__getitem__'. Did you forget to initialize an attribute in __init__()?
+    return c[0]  # error: '__torch__.bad_programs_classes.Counter' object has no attribute or method '__getitem__'. Did you forget to initialize an attribute in __init__()?
 
 
 def bad_call_object(c: Counter):
-    return c(
-        1
-    )  # error: '__torch__.bad_programs_classes.Counter' object has no attribute or method '__call__'. Did you forget to initialize an attribute in __init__()?
+    return c(1)  # error: '__torch__.bad_programs_classes.Counter' object has no attribute or method '__call__'. Did you forget to initialize an attribute in __init__()?
 
 
 def bad_with_object(c: Counter):
@@ -106,9 +100,7 @@ class bad_method_body:
         self.x = x
 
     def f(self) -> int:
-        return (
-            self.x + "a"
-        )  # error: Expected a value of type 'Tensor' for argument 'self' but instead found type 'int'.
+        return self.x + "a"  # error: Expected a value of type 'Tensor' for argument 'self' but instead found type 'int'.
 
 
 class bad_method_without_self:
@@ -154,9 +146,7 @@ def bad_set_property(s: Stateful):
     return s
 
 
-class bad_dict_subclass(
-    dict
-):  # error: class 'bad_dict_subclass' inherits from 'dict', which is no class of Python code: a script class can't be one (TorchScript classes does not support inheritance yet from builtin classes)
+class bad_dict_subclass(dict):  # error: class 'bad_dict_subclass' inherits from 'dict', which is no class of Python code: a script class can't be one (TorchScript classes does not support inheritance yet from builtin classes)
     pass
 
 
@@ -185,9 +175,7 @@ def bad_enum_call(x: int):
 
 
 def bad_enum_compare(c: Color):
-    return (
-        c < Color.RED
-    )  # error: Expected a value of type 'Tensor' for argument 'self' but instead found type 'Enum<__torch__.bad_programs_classes.Color>'.
+    return c < Color.RED  # error: Expected a value of type 'Tensor' for argument 'self' but instead found type 'Enum<__torch__.bad_programs_classes.Color>'.
 
 
 def bad_enum_attribute(c: Color):
@@ -199,9 +187,7 @@ class Mixed(enum.Enum):
     B = "b"
 
 
-def bad_enum_mixed(
-    c: Mixed,
-):  # error: Enum class 'Mixed' must have values of one type. Could not unify type list since element 1 of type str did not match the types before it (int)
+def bad_enum_mixed(c: Mixed):  # error: Enum class 'Mixed' must have values of one type. Could not unify type list since element 1 of type str did not match the types before it (int)
     return c
 
 
@@ -252,9 +238,7 @@ class Square:
 
 
 def bad_interface_assign(x: float):
-    s: Shape = Square(
-        x
-    )  # error: Variable 's' is annotated with type __torch__.bad_programs_classes.Shape but is being assigned to a value of type __torch__.bad_programs_classes.Square
+    s: Shape = Square(x)  # error: Variable 's' is annotated with type __torch__.bad_programs_classes.Shape but is being assigned to a value of type __torch__.bad_programs_classes.Square
     return s.area()
 
 
@@ -264,9 +248,7 @@ class Layer(nn.Module):
 
 
 def bad_module_class(x: Tensor):
-    return Layer()(
-        x
-    )  # error: Cannot instantiate class 'Layer' in a script function: modules are made outside of scripts. Make it in __init__ and keep it as an attribute
+    return Layer()(x)  # error: Cannot instantiate class 'Layer' in a script function: modules are made outside of scripts. Make it in __init__ and keep it as an attribute
 
 
 class MyError(Exception):

@@ -26,9 +26,7 @@ def bad_undefined_function(x: Tensor):
 
 
 def bad_member_of_torch(x: Tensor):
-    return torch.no_such_function(
-        x
-    )  # error: module 'torch': object has no attribute no_such_function; did you mean 'functional'?
+    return torch.no_such_function(x)  # error: module 'torch': object has no attribute no_such_function; did you mean 'functional'?
 
 
 def bad_misspelled(x: Tensor):
@@ -48,9 +46,7 @@ def bad_tensor_method_misspelled(x: Tensor):
 
 
 def bad_global_tensor(x: Tensor):
-    return (
-        x * SCALE
-    )  # error: 'SCALE': python value of type 'Tensor' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. A tensor can be passed as an argument, or be a buffer of the module.
+    return x * SCALE  # error: 'SCALE': python value of type 'Tensor' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. A tensor can be passed as an argument, or be a buffer of the module.
 
 
 def bad_method_of_global_module(x: Tensor):
@@ -58,33 +54,19 @@ def bad_method_of_global_module(x: Tensor):
 
 
 def bad_global_module_list(x: Tensor):
-    return LAYERS[
-        0
-    ](
-        x
-    )  # error: 'LAYERS': python value of type 'list' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead.
+    return LAYERS[0](x)  # error: 'LAYERS': python value of type 'list' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead.
 
 
 def bad_global_dict_of_functions(x: Tensor):
-    return FUNCTIONS[
-        "relu"
-    ](
-        x
-    )  # error: 'FUNCTIONS': python value of type 'dict' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead.
+    return FUNCTIONS["relu"](x)  # error: 'FUNCTIONS': python value of type 'dict' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead.
 
 
 def bad_make_module(x: Tensor):
-    return nn.Linear(
-        2, 2
-    )(
-        x
-    )  # error: Cannot instantiate class 'Linear' in a script function: modules are made outside of scripts. Make it in __init__ and keep it as an attribute
+    return nn.Linear(2, 2)(x)  # error: Cannot instantiate class 'Linear' in a script function: modules are made outside of scripts. Make it in __init__ and keep it as an attribute
 
 
 def bad_numpy(x: Tensor):
-    return numpy.zeros(
-        3
-    )  # error: Python builtin <built-in function zeros> is currently not supported in Torchscript: 'numpy.zeros' is a function of C that is no operator
+    return numpy.zeros(3)  # error: Python builtin <built-in function zeros> is currently not supported in Torchscript: 'numpy.zeros' is a function of C that is no operator
 
 
 def bad_tensor_numpy(x: Tensor):
@@ -96,83 +78,57 @@ def bad_os(x: Tensor):
 
 
 def bad_open(path: str):
-    return open(
-        path
-    )  # error: Python builtin <built-in function open> is currently not supported in Torchscript: 'open' is a function of C that is no operator
+    return open(path)  # error: Python builtin <built-in function open> is currently not supported in Torchscript: 'open' is a function of C that is no operator
 
 
 def bad_random(x: Tensor):
-    return (
-        x * random.random()
-    )  # error: Python builtin <built-in function random> is currently not supported in Torchscript: 'random.random' is a function of C that is no operator
+    return x * random.random()  # error: Python builtin <built-in function random> is currently not supported in Torchscript: 'random.random' is a function of C that is no operator
 
 
 def bad_counter(xs: list[int]):
-    return collections.Counter(
-        xs
-    )  # error: 'Counter' can't be compiled: class 'Counter' inherits from 'dict', which is no class of Python code: a script class can't be one (TorchScript classes does not support inheritance yet from builtin classes)
+    return collections.Counter(xs)  # error: 'Counter' can't be compiled: class 'Counter' inherits from 'dict', which is no class of Python code: a script class can't be one (TorchScript classes does not support inheritance yet from builtin classes)
 
 
 def bad_deque(xs: list[int]):
-    return collections.deque(
-        xs
-    )  # error: 'collections.deque': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a builtin class of Python that scripts don't have; they have lists, dicts and tuples.
+    return collections.deque(xs)  # error: 'collections.deque': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a builtin class of Python that scripts don't have; they have lists, dicts and tuples.
 
 
 def bad_suppress(x: Tensor):
-    with contextlib.suppress(
-        RuntimeError
-    ):  # error: 'suppress' can't be compiled: Compiled functions can't take variable number of arguments: '*' parameters are not supported; pass a list
+    with contextlib.suppress(RuntimeError):  # error: 'suppress' can't be compiled: Compiled functions can't take variable number of arguments: '*' parameters are not supported; pass a list
         return x
     return x
 
 
 def bad_builtin(x: Tensor):
-    return vars(
-        x
-    )  # error: Python builtin <built-in function vars> is currently not supported in Torchscript: 'vars' is a function of C that is no operator
+    return vars(x)  # error: Python builtin <built-in function vars> is currently not supported in Torchscript: 'vars' is a function of C that is no operator
 
 
 def bad_eval(x: Tensor):
-    return eval(
-        "x"
-    )  # error: Python builtin <built-in function eval> is currently not supported in Torchscript: 'eval' is a function of C that is no operator
+    return eval("x")  # error: Python builtin <built-in function eval> is currently not supported in Torchscript: 'eval' is a function of C that is no operator
 
 
 def bad_map(xs: list[int]):
-    return map(
-        str, xs
-    )  # error: 'map': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a builtin class of Python that scripts don't have; they have lists, dicts and tuples.
+    return map(str, xs)  # error: 'map': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a builtin class of Python that scripts don't have; they have lists, dicts and tuples.
 
 
 def bad_filter(xs: list[int]):
-    return filter(
-        None, xs
-    )  # error: 'filter': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a builtin class of Python that scripts don't have; they have lists, dicts and tuples.
+    return filter(None, xs)  # error: 'filter': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a builtin class of Python that scripts don't have; they have lists, dicts and tuples.
 
 
 def bad_frozenset(xs: list[int]):
-    return frozenset(
-        xs
-    )  # error: 'frozenset': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. Scripts have no sets: a dict's keys can stand for one, as in {x: True for x in xs}.
+    return frozenset(xs)  # error: 'frozenset': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. Scripts have no sets: a dict's keys can stand for one, as in {x: True for x in xs}.
 
 
 def bad_set_call(xs: list[int]):
-    return set(
-        xs
-    )  # error: 'set': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. Scripts have no sets: a dict's keys can stand for one, as in {x: True for x in xs}.
+    return set(xs)  # error: 'set': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. Scripts have no sets: a dict's keys can stand for one, as in {x: True for x in xs}.
 
 
 def bad_callable(x: Tensor):
-    return callable(
-        x
-    )  # error: Python builtin <built-in function callable> is currently not supported in Torchscript: 'callable' is a function of C that is no operator
+    return callable(x)  # error: Python builtin <built-in function callable> is currently not supported in Torchscript: 'callable' is a function of C that is no operator
 
 
 def bad_setattr(x: Tensor):
-    setattr(
-        x, "y", 1
-    )  # error: Python builtin <built-in function setattr> is currently not supported in Torchscript: 'setattr' is a function of C that is no operator
+    setattr(x, "y", 1)  # error: Python builtin <built-in function setattr> is currently not supported in Torchscript: 'setattr' is a function of C that is no operator
     return x
 
 
@@ -185,9 +141,7 @@ def bad_type_of_optional(x: Optional[Tensor]):
 
 
 def bad_super(x: Tensor):
-    return super().forward(
-        x
-    )  # error: super() is not supported in TorchScript; call the method of the base class by another name
+    return super().forward(x)  # error: super() is not supported in TorchScript; call the method of the base class by another name
 
 
 def bad_getattr_dynamic(x: Tensor, name: str):
@@ -195,9 +149,7 @@ def bad_getattr_dynamic(x: Tensor, name: str):
 
 
 def bad_op_namespace(x: Tensor):
-    return torch.ops.no_such_library.no_such_op(
-        x
-    )  # error: module 'torch.ops.no_such_library': object has no attribute no_such_op
+    return torch.ops.no_such_library.no_such_op(x)  # error: module 'torch.ops.no_such_library': object has no attribute no_such_op
 
 
 def bad_op_name(x: Tensor):
@@ -205,9 +157,7 @@ def bad_op_name(x: Tensor):
 
 
 def bad_custom_class(x: Tensor):
-    return (
-        torch.classes.no_such_library.NoSuchClass()
-    )  # error: module 'torch.classes.no_such_library': object has no attribute NoSuchClass
+    return torch.classes.no_such_library.NoSuchClass()  # error: module 'torch.classes.no_such_library': object has no attribute NoSuchClass
 
 
 def bad_function_as_value(x: Tensor):
@@ -259,3 +209,5 @@ def callee_of_undefined(x: Tensor):
 
 def bad_callee(x: Tensor):
     return callee_of_undefined(x)
+
+

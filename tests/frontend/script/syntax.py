@@ -42,9 +42,7 @@ async def bad_async(x: Tensor):  # error: async functions, loops and 'with' aren
 
 
 def bad_nested_function(x: Tensor):
-    def inner(
-        y: Tensor,
-    ):  # error: function definitions aren't supported inside a function; move it out and pass what it uses as arguments
+    def inner(y: Tensor):  # error: function definitions aren't supported inside a function; move it out and pass what it uses as arguments
         return y
 
     return inner(x)
@@ -112,21 +110,15 @@ def bad_match(x: int):
     return 3
 
 
-def bad_varargs(
-    *xs: Tensor,
-):  # error: Compiled functions can't take variable number of arguments: '*' parameters are not supported; pass a list
+def bad_varargs(*xs: Tensor):  # error: Compiled functions can't take variable number of arguments: '*' parameters are not supported; pass a list
     return xs[0]
 
 
-def bad_kwargs(
-    x: Tensor, **options: int
-):  # error: Compiled functions can't take variable number of arguments: '**' parameters are not supported; write the parameters one by one
+def bad_kwargs(x: Tensor, **options: int):  # error: Compiled functions can't take variable number of arguments: '**' parameters are not supported; write the parameters one by one
     return x
 
 
-def bad_positional_only(
-    x: Tensor, /, y: Tensor
-):  # error: positional-only parameters are not supported; leave out the '/'
+def bad_positional_only(x: Tensor, /, y: Tensor):  # error: positional-only parameters are not supported; leave out the '/'
     return x + y
 
 
@@ -136,9 +128,7 @@ def bad_set(x: int):
 
 
 def bad_set_comprehension(xs: list[int]):
-    return len(
-        {x % 2 for x in xs}
-    )  # error: set comprehensions are not supported; write a list comprehension: [… for … in …]
+    return len({x % 2 for x in xs})  # error: set comprehensions are not supported; write a list comprehension: [… for … in …]
 
 
 def bad_bytes(x: Tensor):
@@ -151,9 +141,7 @@ def bad_starred_dict(a: dict[str, int]):
 
 
 def bad_double_star_call(x: Tensor, options: dict[str, float]):
-    return torch.add(
-        x, x, **options
-    )  # error: keyword-arg expansion is not supported; write the keyword arguments one by one
+    return torch.add(x, x, **options)  # error: keyword-arg expansion is not supported; write the keyword arguments one by one
 
 
 def bad_for_else(xs: list[int]):
@@ -194,9 +182,7 @@ def bad_matmul_of_lists(x: list[int]):
 
 
 def bad_imaginary_float(x: float):
-    return (
-        x + 1j + "s"
-    )  # error: Expected a value of type 'Tensor' for argument 'self' but instead found type 'complex'.
+    return x + 1j + "s"  # error: Expected a value of type 'Tensor' for argument 'self' but instead found type 'complex'.
 
 
 def bad_ellipsis_value(x: Tensor):
@@ -230,15 +216,11 @@ def bad_await(x: Tensor):
     return awaited(x)  # error: undefined value awaited  # noqa: F821
 
 
-bad_lambda_itself = lambda x: (
-    x + 1
-)  # error: Expected a single top-level function: a lambda can't be compiled; write a function with def  # noqa: E731
+bad_lambda_itself = lambda x: x + 1  # error: Expected a single top-level function: a lambda can't be compiled; write a function with def  # noqa: E731
 
 
 def bad_augmented_tuple(x: int):
     a = (1, 2)
     a += (x,)
-    a -= (
-        x,
-    )  # error: Expected a value of type 'Tensor' for argument 'self' but instead found type 'Tuple[int, int, int]'.
+    a -= (x,)  # error: Expected a value of type 'Tensor' for argument 'self' but instead found type 'Tuple[int, int, int]'.
     return a

@@ -27,9 +27,7 @@ def bad_any(x: Any):
 
 
 def bad_union(x: Union[int, str]):
-    return (
-        x + 1
-    )  # error: Expected a value of type 'Tensor' for argument 'self' but instead found type 'Union[int, str]'.
+    return x + 1  # error: Expected a value of type 'Tensor' for argument 'self' but instead found type 'Union[int, str]'.
 
 
 def bad_condition_optional(x: Optional[int]):
@@ -48,9 +46,7 @@ def bad_return_str(x: int) -> int:
     return "x"  # error: Return value was annotated as having type int but is actually of type str
 
 
-def bad_return_nothing(
-    x: int,
-) -> int:  # error: Function was not annotated as having type None, but does not return along all paths
+def bad_return_nothing(x: int) -> int:  # error: Function was not annotated as having type None, but does not return along all paths
     if x > 0:
         return 1
 
@@ -93,9 +89,7 @@ def bad_dict_keys(x: int):
 
 
 def bad_dict_key_type(x: Tensor):
-    d: Dict[
-        List[int], int
-    ] = {}  # error: Cannot create dict for key type 'int[]', only int, float, complex, Tensor, device and string keys are supported
+    d: Dict[List[int], int] = {}  # error: Cannot create dict for key type 'int[]', only int, float, complex, Tensor, device and string keys are supported
     return d
 
 
@@ -105,9 +99,7 @@ def bad_annotated_assignment(x: int):
 
 
 def bad_annotated_list(x: int):
-    ys: List[str] = [
-        x
-    ]  # error: List type annotation `List[str]` did not match the types of the given list elements, which were unified to int
+    ys: List[str] = [x]  # error: List type annotation `List[str]` did not match the types of the given list elements, which were unified to int
     return ys
 
 
@@ -137,9 +129,7 @@ def bad_index_int(x: int):
 
 
 def bad_index_tuple_dynamic(x: Tuple[int, str], i: int):
-    return x[
-        i
-    ]  # error: Cannot index into a Tuple[int, str] with a non-integer literal because we cannot resolve the output type
+    return x[i]  # error: Cannot index into a Tuple[int, str] with a non-integer literal because we cannot resolve the output type
 
 
 def bad_index_tuple_range(x: Tuple[int, str]):
@@ -151,9 +141,7 @@ def bad_dict_index(d: Dict[str, int]):
 
 
 def bad_dict_value(d: Dict[str, int]):
-    d["a"] = (
-        "b"  # error: Expected a value of type 'Dict[int, t]' for argument 'l' but instead found type 'Dict[str, int]'.
-    )
+    d["a"] = "b"  # error: Expected a value of type 'Dict[int, t]' for argument 'l' but instead found type 'Dict[str, int]'.
     return d
 
 
@@ -230,9 +218,7 @@ def bad_named_tuple_type(x: int):
 
 
 def bad_sort_mixed(xs: List[Tensor], d: Dict[str, int]):
-    return (
-        sorted(d)[0] + 1
-    )  # error: Expected a value of type 'int' for argument '<varargs>' but instead found type 'Dict[str, int]'.
+    return sorted(d)[0] + 1  # error: Expected a value of type 'int' for argument '<varargs>' but instead found type 'Dict[str, int]'.
 
 
 def bad_len_int(x: int):
@@ -257,16 +243,12 @@ def bad_tolist(x: Tensor):
 
 
 def bad_tolist_annotation(x: Tensor):
-    y: List[str] = (
-        x.tolist()
-    )  # error: str is not one of the supported element types for tolist: int, float, complex, bool
+    y: List[str] = x.tolist()  # error: str is not one of the supported element types for tolist: int, float, complex, bool
     return y
 
 
 def bad_isinstance_generic(x: Any):
-    return isinstance(
-        x, List
-    )  # error: Attempted to use List without a contained type. Please add a contained type, e.g. List[int]
+    return isinstance(x, List)  # error: Attempted to use List without a contained type. Please add a contained type, e.g. List[int]
 
 
 def bad_format(x: int):
@@ -291,9 +273,7 @@ def bad_subscript_assign_type(x: Tensor):
 
 
 def bad_annotate(x: int):
-    return torch.jit.annotate(
-        List[str], [x]
-    )  # error: List type annotation `List[str]` did not match the types of the given list elements, which were unified to int
+    return torch.jit.annotate(List[str], [x])  # error: List type annotation `List[str]` did not match the types of the given list elements, which were unified to int
 
 
 def bad_fork_not_callable(x: Tensor):

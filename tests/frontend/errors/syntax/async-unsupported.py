@@ -1,3 +1,2 @@
 # run: tree
-async def g():
-    pass  # error: async functions, loops and 'with' aren't supported
+async def g(): pass  # error: async functions, loops and 'with' aren't supported

@@ -1,3 +1,3 @@
 # run: tree
 def f(x):
-    break  # error: SyntaxError: 'break' outside loop
+  break  # error: SyntaxError: 'break' outside loop

@@ -1,4 +1,4 @@
 # run: tree
 class A:
-    if x:  # error: a class may hold attributes and methods only
-        pass
+  if x:  # error: a class may hold attributes and methods only
+    pass

@@ -1,3 +1,3 @@
 # run: tree
 def f(a: ""):  # error: this annotation is empty
-    pass
+  pass

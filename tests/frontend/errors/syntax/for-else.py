@@ -1,5 +1,5 @@
 # run: tree
 for x in y:
-    pass
+  pass
 else:  # error: else branches of for loops aren't supported
-    pass
+  pass

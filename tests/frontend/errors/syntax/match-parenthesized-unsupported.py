@@ -1,4 +1,4 @@
 # run: tree
-match x:  # error: 'match' statements are not supported
-    case 1:
-        pass
+match (x):  # error: 'match' statements are not supported
+  case 1:
+    pass

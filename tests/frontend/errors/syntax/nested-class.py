@@ -1,4 +1,4 @@
 # run: tree
 class A:
-    class B:  # error: a class inside a class is not supported
-        pass
+  class B:  # error: a class inside a class is not supported
+    pass

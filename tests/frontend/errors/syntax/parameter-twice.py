@@ -1,3 +1,3 @@
 # run: tree
 def f(a, a):  # error: the parameter 'a' is declared twice
-    pass
+  pass

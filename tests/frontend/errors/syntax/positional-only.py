@@ -1,3 +1,3 @@
 # run: tree
 def f(a, /, b):  # error: positional-only parameters are not supported
-    pass
+  pass

@@ -1,3 +1,3 @@
 # run: tree
 def f(*args):  # error: '*' parameters are not supported
-    pass
+  pass

@@ -1,3 +1,3 @@
 # run: tree
 def f(a: "List[int"):  # error: expected ] but found the end of the text
-    pass
+  pass

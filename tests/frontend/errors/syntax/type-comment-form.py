@@ -1,4 +1,4 @@
 # run: tree
 def f(a):
-    # type: int -> int  # error: is written '# type: (int, Tensor) -> Tensor'
-    pass
+  # type: int -> int  # error: is written '# type: (int, Tensor) -> Tensor'
+  pass

@@ -1,3 +1,3 @@
 # run: tree
 if y := x:  # error: NamedExpr aren't supported
-    pass
+  pass

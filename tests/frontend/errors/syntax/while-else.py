@@ -1,5 +1,5 @@
 # run: tree
 while x:
-    pass
+  pass
 else:  # error: else branches of while loops aren't supported
-    pass
+  pass

@@ -1,3 +1,3 @@
 # run: tree
 with a as b.c:  # error: only a name may follow 'as'
-    pass
+  pass

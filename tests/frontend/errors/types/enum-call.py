@@ -2,6 +2,5 @@
 class Color(Enum):
     RED = 1
 
-
 def f():
     return Color(1)  # error: cannot call a EnumClass

@@ -2,6 +2,5 @@
 class Color(Enum):
     RED = 1
 
-
 def f():
     return Color.BLUE  # error: has no attribute 'BLUE'

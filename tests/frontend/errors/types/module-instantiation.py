@@ -1,7 +1,6 @@
 # run: compile
 class M(Module):
-    training: bool
-
+    training : bool
 
 def f():
     return M()  # error: Cannot instantiate class 'M' in a script function
