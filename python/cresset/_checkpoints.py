@@ -1,6 +1,8 @@
 """What runs for a `torch.utils.checkpoint.checkpoint` that is part of a plan: a compiled graph that keeps its inputs only, and
 runs again in the backward pass."""
 
+import contextlib
+
 import torch
 
 _keeps_graph = torch._C._autograd._get_current_graph_task_keep_graph
@@ -78,7 +80,7 @@ class _Recomputed(torch.autograd.Function):
             inputs[place] = value
         if not _keeps_graph():
             ctx.inputs = None
-        with torch.enable_grad():
+        with torch.enable_grad(), _without_autocast():
             if is_differentiated:
                 own = [v.view_as(v) if flag else v for v, flag in zip(inputs, ctx.flags, strict=True)]
             else:
@@ -97,6 +99,16 @@ class _Recomputed(torch.autograd.Function):
             )
             found = iter(found)
         return (None,) * 5 + tuple([next(found, None) if flag else None for flag in ctx.flags])
+
+
+@contextlib.contextmanager
+def _without_autocast():
+    """As it was where the function was checkpointed; the backward pass may be called within autocast."""
+    with contextlib.ExitStack() as disabled:
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                disabled.enter_context(torch.autocast(device, enabled=False))
+        yield
 
 
 def recomputed(checkpointed, state, inputs):

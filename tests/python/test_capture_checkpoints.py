@@ -319,3 +319,22 @@ def test_memory_is_saved():
     assert whole_kept > 7 and part_kept < 2
     z.backward()
     assert x.grad is not None
+
+
+def test_backward_passes_within_autocast():
+    """What is computed again is computed as it was, without autocast."""
+    torch.manual_seed(0)
+    weights, x = torch.randn(64, 64), torch.randn(30, 64)
+
+    def f(w, x):
+        return checkpoint(lambda v: torch.tanh(v @ w).sin() * 2 + 1, x * 2, use_reentrant=False) * 2
+
+    def gradient(function):
+        w = weights.clone().requires_grad_()
+        y = function(w, x).sum()
+        with torch.autocast("cpu", torch.bfloat16):
+            return torch.autograd.grad(y, w)[0]
+
+    compiled, expected = cresset.compile(f), gradient(f)
+    for _ in range(4):
+        assert torch.equal(gradient(compiled), expected)
