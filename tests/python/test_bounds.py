@@ -229,6 +229,24 @@ def test_freezing_own_methods_that_double():
         cresset.freeze(module.eval())
 
 
+@pytest.mark.parametrize("write", ["d.setdefault(k, 0)", "d.update({k: 0})", "d[k] = 0"])
+def test_tables_of_dicts_under_limits(write):
+    """A dict whose table is full takes known keys; a new one moves it to a table of twice the size."""
+    source = f"""
+def f(n: int, k: int):
+  d: Dict[int, int] = {{}}
+  for i in range(n):
+    d[i] = i
+  {write}
+  return len(d)
+"""
+    unit = cresset.CompilationUnit(source)
+    with cresset.Limits(memory=14 << 20):
+        assert unit.f(1 << 16, 1) == 1 << 16
+        with pytest.raises(cresset.LimitError):
+            unit.f(1 << 16, -1)
+
+
 @pytest.mark.parametrize("count", [90, 3000])
 def test_views_of_views_that_are_written(count):
     """Time and memory of functionalization grow with the nodes."""
@@ -550,7 +568,6 @@ def test_debug_records_that_share_a_long_tuple(tmp_path):
 
 # ---- few values that stand for many: what is expected of each is that it ends at all
 
-MODULE = "class M(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n"
 START, STOP = b"\x80\x02", b"."
 
 
@@ -577,17 +594,10 @@ def doubled(first, levels=40, inner=b"(K\x01K\x02t", outer=b"{0}{0}\x86"):
 
 def hostile(value, code, before=b"", constants=b")"):
     """An archive whose module has an attribute `l`."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as file:
-        state = text("training") + b"\x88" + text("l") + value
-        file.writestr("m/version", b"3\n")
-        file.writestr("m/data.pkl", START + before + of_class("M") + b")\x81}(" + state + b"ub" + STOP)
-        file.writestr("m/constants.pkl", START + constants + STOP)
-        file.writestr("m/code/__torch__.py", MODULE + code)
-    return out.getvalue()
+    files = {"code/__torch__.py": HEAD + code, "constants.pkl": START + constants + STOP}
+    return archive(text("l") + value, files, before)
 
 
-ITSELF = "  def forward(self, x: Tensor):\n    return x\n"
 TUPLES, LISTS, DICTS = b"{0}{0}\x86", b"]({0}{0}e", b"}(K\x01{0}{0}0u"
 
 
@@ -599,7 +609,7 @@ def test_archives_with_tuples_that_double(annotation, value):
     with pytest.raises(
         cresset.ArchiveError, match="data.pkl at byte .*(this tuple has more than 32768 parts|a value of type)"
     ):
-        cresset.load(hostile(value, f"  l : {annotation}\n" + ITSELF, before))
+        cresset.load(hostile(value, f"  l : {annotation}\n" + FORWARD, before))
 
 
 def test_constants_of_archives_that_double():
@@ -615,7 +625,7 @@ def test_archives_whose_values_have_large_types(annotation):
     # Of 20,000 parts; each of the 20,000 elements would be compared with the first, or with the members of the Union.
     elements = b"".join(doubled(100 * (i + 1), 13) for i in range(20))
     value = b"](" + b"".join(get(100 * (i % 20 + 1) + 13) for i in range(20_000)) + b"e"
-    data = hostile(value, f"  l : {annotation}\n" + ITSELF, elements)
+    data = hostile(value, f"  l : {annotation}\n" + FORWARD, elements)
     if annotation.startswith("Union"):
         with pytest.raises(cresset.ArchiveError, match="is expected here, but the pickle has"):
             cresset.load(data)
@@ -628,11 +638,11 @@ def test_archives_of_many_large_types():
     elements = doubled(0, 12)
     value = b"](" + (get(12) + get(12) + b"\x86") * 50_000 + b"e"
     with pytest.raises(cresset.ArchiveError, match="data.pkl at byte .*too many values of this pickle share parts"):
-        cresset.load(hostile(value, "  l : Any\n" + ITSELF, elements))
+        cresset.load(hostile(value, "  l : Any\n" + FORWARD, elements))
 
 
 def test_attributes_that_a_state_names_twice():
-    code = "  l : List[__torch__.A]\n" + ITSELF + "class A:\n  a : NoneType\n  def f(self) -> int:\n    return 1\n"
+    code = "  l : List[__torch__.A]\n" + FORWARD + "class A:\n  a : NoneType\n  def f(self) -> int:\n    return 1\n"
     state = (
         text("a") + put(2) + b"0" + of_class("A") + put(0) + b"0}" + put(1) + b"(" + (get(2) + b"N") * 20_000 + b"u0"
     )

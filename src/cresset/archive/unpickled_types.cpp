@@ -84,10 +84,7 @@ size_t UnpickledTypes::partsOfTuple(uint32_t n, const std::vector<Unpickled>& el
   size_t parts = 1;
   for (const Unpickled& element : elements) parts = addParts(parts, element.parts);
   if (parts > kMaxTypeParts + elements.size()) {
-    pickle_.site(pickle_[n])
-        .fail(
-            "the type of this tuple has more than " + std::to_string(kMaxTypeParts) +
-            " parts, those of the tuples in it counted each time that they occur");
+    pickle_.site(pickle_[n]).fail(tooManyTypeParts());
   }
   return parts;
 }

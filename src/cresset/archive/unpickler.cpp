@@ -4,7 +4,6 @@
 #include <ATen/core/class_type.h>
 #include <ATen/core/enum_type.h>
 
-#include <bit>
 #include <map>
 #include <tuple>
 #include <unordered_map>

@@ -21,11 +21,7 @@ void TupleSizes::check(const SourceRange& range, const c10::TypePtr& tuple) {
         range);
   }
   if (size.parts <= kMaxTypeParts + tuple->containedTypes().size()) return;
-  throw UserError(
-      "the type of this tuple has more than " + std::to_string(kMaxTypeParts) +
-          " parts, those of the tuples in it counted each time that they occur; a list or a class can hold what is "
-          "nested so",
-      range);
+  throw UserError(tooManyTypeParts() + "; a list or a class can hold what is nested so", range);
 }
 
 }  // namespace cresset

@@ -17,6 +17,7 @@
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/ops/row_helpers.h"
+#include "cresset/support/dict_entries.h"
 
 namespace cresset {
 
@@ -24,7 +25,7 @@ size_t ContainerMeter::ownWeight(const c10::IValue& value) {
   if (value.isTensor()) return value.toTensor().defined() ? kTensor : 0;
   if (value.isString()) return kHeader + value.toStringRef().capacity();
   if (value.isList()) return kHeader + listOf(value).list.capacity() * sizeof(c10::IValue);
-  if (value.isGenericDict()) return kHeader + dictOf(value).dict.bucket_count() * kDictSlot;
+  if (value.isGenericDict()) return kHeader + dictOf(value).dict.bucket_count() * kDictSlotBytes;
   if (value.isTuple()) return kHeader + value.toTupleRef().elements().size() * sizeof(c10::IValue);
   if (value.isFuture()) return kFuture;
   if (value.isAwait()) return kFuture + heldBy(*value.toAwait()).size() * sizeof(c10::IValue);

@@ -20,8 +20,7 @@ class Operator;
 class ContainerMeter {
  public:
   // Estimates from the layouts of c10's containers, rounded up.
-  static constexpr size_t kHeader = 96;    // of a heap object with its allocation
-  static constexpr size_t kDictSlot = 64;  // of the table: key, value, links
+  static constexpr size_t kHeader = 96;  // of a heap object with its allocation
   static constexpr size_t kFuture = 256;
   static constexpr size_t kTensor = 512;  // a tensor beside its data, with what autograd keeps of a view
 

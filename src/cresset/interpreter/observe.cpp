@@ -83,12 +83,11 @@ void Run::charge(size_t bytes) {
   meter_->audit(roots, bytes + registers_.size() * sizeof(c10::IValue) + frames_.capacity() * sizeof(Frame));
 }
 
-size_t Run::chargeDoubling(const DictMap& dict, const c10::IValue& key) {
-  if (!meter_ || !isFull(dict) || dict.find(key) != dict.end()) return 0;
+size_t Run::chargeMovedTable(const DictMap& dict, const c10::IValue& key) {
   // The old table lives until the new one is filled; the next audit sees that it is gone.
-  const size_t doubled = 2 * dict.bucket_count() * ContainerMeter::kDictSlot;
-  charge(doubled);
-  return doubled;
+  const size_t bytes = meter_ ? movedTableBytes(dict, key) : 0;
+  if (bytes) charge(bytes);
+  return bytes;
 }
 
 void Run::callOperator(const Instruction& instruction) {

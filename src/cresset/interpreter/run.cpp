@@ -11,6 +11,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/SmallVector.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <new>
@@ -449,7 +450,7 @@ bool Run::interpret() {
   CASE(MakeDict) {
     SAVE();
     if OBSERVED
-      charge(ContainerMeter::kHeader + 2 * pc->c * ContainerMeter::kDictSlot);
+      charge(ContainerMeter::kHeader + 2 * pc->c * kDictSlotBytes);
     makeDict(*pc);
     NEXT();
   }
@@ -554,13 +555,12 @@ bool Run::interpret() {
     const auto slots = dict.dict.bucket_count();
     size_t charged = 0;
     if OBSERVED
-      charged = chargeDoubling(dict.dict, READ(pc->b));
+      charged = chargeMovedTable(dict.dict, READ(pc->b));
     if (auto [entry, is_new] = emplaceEntry(dict.dict, READ(pc->b), READ(pc->c)); !is_new) {
       release(std::exchange(entry->second, READ(pc->c)));
     }
     if OBSERVED
-      charge(
-          std::max(charged, (dictOf(READ(pc->a)).dict.bucket_count() - slots) * ContainerMeter::kDictSlot) - charged);
+      charge(std::max(charged, (dictOf(READ(pc->a)).dict.bucket_count() - slots) * kDictSlotBytes) - charged);
     NEXT();
   }
 

@@ -92,8 +92,8 @@ class Run {
   [[gnu::cold]] void callOperator(const Instruction& instruction);
   /// `bytes` of containers have been built, or are about to be.
   [[gnu::cold]] void charge(size_t bytes);
-  /// Charges for the table that a dict moves to if it gets the key and is full; returns what was charged.
-  size_t chargeDoubling(const DictMap& dict, const c10::IValue& key);
+  /// Charges for the table that a dict moves to if it gets the key; returns what was charged.
+  size_t chargeMovedTable(const DictMap& dict, const c10::IValue& key);
   [[gnu::cold]] void leaveObserved();
   void warn(const Instruction& instruction);
   // calls.cpp

@@ -24,8 +24,7 @@ IValue pairOf(const IValue& key, const IValue& value) {
   return c10::ivalue::Tuple::create(key, value);
 }
 
-// Bytes, rounded up.
-constexpr size_t kSlot = 64, kPair = 160;
+constexpr size_t kPairBytes = 160;  // in a list, rounded up
 
 IValue keysOf(Dict& dict) {
   requireMemory(dict.dict.size() * sizeof(IValue));
@@ -42,7 +41,7 @@ IValue valuesOf(Dict& dict) {
   return newList(std::move(values), dict.elementTypes.valueType);
 }
 IValue itemsOf(Dict& dict) {
-  requireMemory(dict.dict.size() * kPair);
+  requireMemory(dict.dict.size() * kPairBytes);
   std::vector<IValue> items;
   items.reserve(dict.dict.size());
   for (const auto& entry : dict.dict) items.push_back(pairOf(entry.first, entry.second));
@@ -51,7 +50,7 @@ IValue itemsOf(Dict& dict) {
 
 /// As emplaceEntry; the limit is asked before a table is moved to a larger one.
 std::pair<DictMap::iterator, bool> emplace(Dict& dict, IValue key, IValue value) {
-  if (isFull(dict.dict)) requireMemory(2 * dict.dict.bucket_count() * kSlot);
+  if (const size_t bytes = movedTableBytes(dict.dict, key)) requireMemory(bytes);
   return emplaceEntry(dict.dict, std::move(key), std::move(value));
 }
 

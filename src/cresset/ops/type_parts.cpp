@@ -1,9 +1,7 @@
 #include "cresset/ops/type_parts.h"
 
 #include <algorithm>
-#include <string>
 
-#include "cresset/ops/messages.h"
 #include "cresset/ops/nesting.h"
 #include "cresset/ops/row_helpers.h"
 
@@ -31,9 +29,7 @@ c10::TypePtr typeOf(const c10::IValue& value, const char* doing) {
   const auto isPlain = [](const c10::TypePtr& part) { return part->containedTypes().empty(); };
   if (std::all_of(contained.begin(), contained.end(), isPlain)) return type;
   if (TypeParts().sizeOf(type).parts > kMaxTypeParts + contained.size()) {
-    fail(
-        "the type of this tuple has more than " + std::to_string(kMaxTypeParts) +
-        " parts, those of the tuples in it counted each time that they occur (" + doing + ")");
+    fail(tooManyTypeParts() + " (" + doing + ")");
   }
   return type;
 }

@@ -5,12 +5,19 @@
 #include <ATen/core/jit_type.h>
 
 #include <cstddef>
+#include <string>
 #include <unordered_map>
 
 namespace cresset {
 
 /// How many parts a tuple's type may have beside its own.
 inline constexpr size_t kMaxTypeParts = 1 << 15;
+
+/// What is said of a tuple whose type has more.
+inline std::string tooManyTypeParts() {
+  return "the type of this tuple has more than " + std::to_string(kMaxTypeParts) +
+         " parts, those of the tuples in it counted each time that they occur";
+}
 
 /// Counts the parts of types, those of the tuples in them each time that they occur. Remembers what it has counted.
 class TypeParts {

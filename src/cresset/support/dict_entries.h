@@ -12,9 +12,14 @@ namespace cresset {
 
 using DictMap = decltype(c10::detail::DictImpl::dict);
 
-/// Whether one more key moves the table to one of twice the size.
-inline bool isFull(const DictMap& dict) {
-  return static_cast<float>(dict.size() + 1) > static_cast<float>(dict.bucket_count()) * dict.max_load_factor();
+/// Bytes of a slot of a dict's table, rounded up: key, value, links.
+inline constexpr size_t kDictSlotBytes = 64;
+
+/// The bytes of the table that the dict moves to if it gets the key; 0 if it stays where it is.
+inline size_t movedTableBytes(const DictMap& dict, const c10::IValue& key) {
+  const bool is_full =
+      static_cast<float>(dict.size() + 1) > static_cast<float>(dict.bucket_count()) * dict.max_load_factor();
+  return is_full && dict.find(key) == dict.end() ? 2 * dict.bucket_count() * kDictSlotBytes : 0;
 }
 
 /// Throws std::runtime_error, without the entry, if the table has grown far beyond the number of keys.
