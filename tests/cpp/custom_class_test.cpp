@@ -13,9 +13,12 @@
 
 #include <memory>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "cresset/frontend/compiler.h"
 #include "cresset/ir/parser.h"
+#include "cresset/ops/policy.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
 
@@ -42,6 +45,7 @@ TORCH_LIBRARY(cresset_test, m) {
       .def("scale", &Counter::scale)
       .def("fail", &Counter::fail)
       .def("same", &Counter::same)
+      .def_static("version", []() -> int64_t { return 7; })
       .def_static("of", [](int64_t n) { return c10::make_intrusive<Counter>(n); })
       .def_property("n", [](const c10::intrusive_ptr<Counter>& c) { return c->n; });
   // By schemas of Cresset's own parser: TORCH_LIBRARY's strings would bring torch::jit's into this program.
@@ -96,6 +100,8 @@ def broken(c: torch.classes.cresset_test.Counter):
   c.fail()
 def made_by_static(n: int):
   return torch.classes.cresset_test.Counter.of(n).n
+def static_number():
+  return torch.classes.cresset_test.Counter.version()
 def unknown(x: Any):
   if isinstance(x, torch.classes.cresset_test.Counter):
     return x.n
@@ -131,6 +137,7 @@ TEST_CASE("custom operators and classes in scripts") {
     CHECK(call(*program, "defaults", {int64_t(1)}).toInt() == 12);
     CHECK(call(*program, "results", {int64_t(4)}).toInt() == 9);
     CHECK(call(*program, "made_by_static", {int64_t(8)}).toInt() == 8);
+    CHECK(call(*program, "static_number", {}).toInt() == 7);
     const auto held = call(*program, "held", {int64_t(1)}).toTuple();
     CHECK(held->elements()[0].toInt() == 6);
     CHECK(held->elements()[1].toBool());
@@ -147,6 +154,18 @@ TEST_CASE("custom operators and classes in scripts") {
     }
   }
   CHECK(alive == 0);
+}
+
+TEST_CASE("static methods of C++ classes are refused with their class") {
+  for (const std::string body : {"Counter.version()", "Counter.of(1).n"}) {
+    const std::string source = "def f():\n  return torch.classes.cresset_test." + body + "\n";
+    auto program = Program::make();
+    program->setRules({.policy = std::make_shared<const OperatorPolicy>(std::vector<std::string>())});
+    defineSource(*program, std::make_shared<Source>(source, "t.py"), {});
+    CHECK_THROWS_WITH_AS(
+        call(*program, "f", {}), doctest::Contains("may not use the C++ class torch.classes.cresset_test.Counter"),
+        UserError);
+  }
 }
 
 TEST_CASE("wrong uses of custom operators and classes are refused with a reason") {

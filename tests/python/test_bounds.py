@@ -735,3 +735,133 @@ def test_tensors_of_lists_that_are_shared():
     assert unit.f(3).shape == (3, 3, 3, 3, 0)
     with cresset.Limits(seconds=0.5), pytest.raises(cresset.LimitError):
         unit.f(2000)
+
+
+# ---- values
+
+
+def test_sorts_of_tuples_of_other_lengths():
+    unit = cresset.CompilationUnit("""
+def f(l: List[Any]):
+    l.sort()
+    return l
+def g(n: int):
+    l: List[Any] = [(1, 2), (1,)]
+    if n:
+        l = [(1,), (1, 2)]
+    return f(l)
+""")
+    for n in (0, 1):
+        with pytest.raises(RuntimeError, match="Only values of same type can be compared"):
+            unit.g(n)
+
+
+def test_sorts_of_tuples_are_as_in_python():
+    rng = random.Random(2)
+    unit = cresset.CompilationUnit("""
+def f(l: List[Tuple[int, Tuple[float, str], bool]], reverse: bool):
+    l.sort(reverse=reverse)
+    return l
+""")
+    for _ in range(50):
+        values = [
+            (rng.randrange(3), (rng.choice([-0.0, 0.0, 1.5]), rng.choice(["", "a", "b"])), rng.random() < 0.5)
+            for _ in range(40)
+        ]
+        for reverse in (False, True):
+            assert str(unit.f(list(values), reverse)) == str(sorted(values, reverse=reverse))
+
+
+def test_sorts_of_tuples_that_double():
+    unit = cresset.CompilationUnit("""
+def f(n: int):
+    a: Any = (1, 2)
+    b: Any = (1, 2)
+    for i in range(n):
+        a = (a, a)
+        b = (b, b)
+    l = [a, b]
+    l.sort()
+    return len(l)
+""")
+    assert unit.f(10) == 2
+    with cresset.Limits(seconds=20, memory=20 << 20):
+        assert unit.f(18) == 2  # a comparator for each element would take more memory
+    with pytest.raises(cresset.LimitError), cresset.Limits(seconds=20, memory=20 << 20):
+        unit.f(40)
+
+
+def test_lists_that_grow_by_lists():
+    """By copying the list each time it would take hours."""
+    unit = cresset.CompilationUnit("""
+def f(n: int):
+    l: List[int] = []
+    for i in range(n):
+        l += [i]
+    for i in range(n):
+        l.extend([i])
+    return len(l)
+""")
+    with cresset.Limits(seconds=60):
+        assert unit.f(1_000_000) == 2_000_000
+    with cresset.Limits(memory=1 << 20), pytest.raises(cresset.LimitError):
+        unit.f(1_000_000)
+
+
+def test_values_shown_by_format():
+    unit = cresset.CompilationUnit("""
+def f(x: Tuple[List[int], Dict[str, List[float]], Tuple[str], List[str], Tuple[int, bool, Optional[int]]]):
+    return "{!r}".format(x)
+def g(n: int):
+    a: Any = (1,)
+    for i in range(n):
+        a = (a, 1)
+    return "{!r}".format(a)
+""")
+    for value in (
+        ([1, -2], {"a'": [1.0, 1e300], "": []}, ("x\n",), ["", 'q"'], (1, True, None)),
+        ([], {}, ("",), [], (0, False, 3)),
+    ):
+        assert unit.f(value) == repr(value)
+    assert unit.g(3) == "((((1,), 1), 1), 1)"
+    with pytest.raises(RecursionError, match="while printing a value"):
+        unit.g(1_000_000)
+
+
+def test_lists_of_tensors_of_many_dimensions():
+    graph = cresset.parse_ir(
+        "graph(%x : Tensor, %d : int):\n  %k : int = prim::Constant[value=1]()\n"
+        "  %y : Any = prim::tolist(%x, %d, %k)\n  return (%y)\n"
+    )
+    function = cresset.create_function_from_graph("f", graph)
+    assert function(torch.ones(1, 1), 2) == [[1.0]]
+    with pytest.raises(RuntimeError, match="a tensor of 100000 dimensions"):
+        function(torch.ones([1] * 100_000), 100_000)
+
+
+# ---- modules
+
+
+class Chain(torch.nn.Module):
+    def __init__(self, sub):
+        super().__init__()
+        self.a = self.b = sub
+
+    def forward(self, x):
+        return self.a(x) + 1
+
+
+def shared(depth):
+    module = torch.nn.Identity()
+    for _ in range(depth):
+        module = Chain(module)
+    return cresset.script(module.eval())
+
+
+def test_modules_that_many_names_mean():
+    module = shared(40)
+    text = module.dump_to_str(code=False, attributes=True, params=True)
+    assert text.count("the same as") == 40 and len(text) < 100_000
+    with pytest.raises(cresset.UserError, match="more than 65536 submodules"):
+        cresset.save(module, io.BytesIO(), layout="model.json")
+    cresset.save(shared(4), io.BytesIO(), layout="model.json")

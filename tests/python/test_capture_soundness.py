@@ -295,15 +295,17 @@ def test_functions_made_and_dropped():
         many(1000)
         gc.collect()
         known = len(_capture._codes), len(_capture._notes)
-        before = tracemalloc.get_traced_memory()[0]
-        last = many(1000)
-        gc.collect()
-        growth = tracemalloc.get_traced_memory()[0] - before
+        growth = []
+        for _ in range(3):
+            before = tracemalloc.get_traced_memory()[0]
+            last = many(1000)
+            gc.collect()
+            growth.append(tracemalloc.get_traced_memory()[0] - before)
     finally:
         tracemalloc.stop()
     assert last() is None
     assert len(_capture._codes) <= known[0] + 1 and len(_capture._notes) <= known[1] + 1
-    assert growth < 100_000
+    assert min(growth) < 100_000  # a table of the process may grow in one round; what is kept of functions would in each
 
 
 def test_sixteen_threads():

@@ -1471,3 +1471,154 @@ def test_lists_repeated_too_often():
         unit.f(3074457345618258603)
     with pytest.raises(cresset.LimitError), cresset.Limits(memory=MB):
         unit.f(3074457345618258603)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "torch.from_file('/etc/hostname', size=1).numel()",
+        "torch.ones(3).numel()",
+        "len([torch.zeros(1)])",
+        "torch.rand(1).item()",
+        "torch.ops.aten.get_device(torch.ones(1))",
+    ],
+)
+def test_constants_are_computed_of_numbers_and_texts_only(expression):
+    """Defaults and constants of classes are computed while a program is compiled, an archive's while it is loaded."""
+    with pytest.raises(cresset.CompileError, match="is not a constant"):
+        cresset.CompilationUnit(f"def f(x: int = {expression}):\n  return x")
+    constant = f"  a : Final[int] = {expression}\n"
+    change = lambda code: code.replace(b"  def forward", constant.encode() + b"  def forward", 1)
+    with pytest.raises((cresset.ArchiveError, cresset.CompileError), match="is not a constant"):
+        cresset.load(rewritten(save(Adds()), ".py", change))(X)
+
+
+def test_constants_that_are_computed():
+    unit = cresset.CompilationUnit("""
+def f(a: int = len("abc") + 2 ** 3, b: float = float("inf"), c: List[int] = [1, 2] * 2, d: str = "ab".upper() + str(1)):
+  return a, b, c, d
+""")
+    assert unit.f() == (11, float("inf"), [1, 2, 1, 2], "AB1")
+
+
+@pytest.mark.parametrize("count, expression", [(1, "'a' * 1000000000"), (40, "'a' * 1000000"), (40, "len([0] * 100000)")])
+def test_constants_take_little_memory(count, expression):
+    of = "int" if expression.startswith("len") else "str"
+    source = "".join(f"def f{i}(s: {of} = {expression}):\n  return s\n" for i in range(count))
+    with pytest.raises(cresset.CompileError, match="16 MiB|limit"):
+        cresset.CompilationUnit(source)
+    assert len(cresset.CompilationUnit("def f(s: str = 'a' * 1000000):\n  return s").f()) == 1_000_000
+
+
+PACKED = "__torch__.torch.classes.quantized.{}PackedParamsBase"
+
+
+@pytest.mark.parametrize("body", ["p.capsule = q.capsule", "c = q.capsule", "p.capsule = None"])
+def test_objects_of_classes_in_cpp_stay_in_them(body):
+    source = f"def f(p: {PACKED.format('Linear')}, q: {PACKED.format('Conv2d')}):\n  {body}\n"
+    with pytest.raises(cresset.CompileError, match="capsule"):
+        cresset.CompilationUnit(source).f  # noqa: B018
+    for line in (f"prim::SetAttr[name=\"capsule\"](%p, %c)", "%d : Capsule = prim::GetAttr[name=\"capsule\"](%p)"):
+        with pytest.raises((cresset.CompileError, RuntimeError), match="capsule"):
+            cresset.parse_ir(f"graph(%p : {PACKED.format('Linear')}, %c : Capsule):\n  {line}\n  return (%p)\n").lint()
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        ("enter_autocast('cpu', 77, True, None)", "expects a floating dtype, not the number 77"),
+        ("enter_autocast('cpu', -1, True, None)", "expects a floating dtype, not the number -1"),
+        ("enter_autocast('cpu', 3, True, None)", "expects a floating dtype, not the number 3"),
+        ("exit_autocast('cpu', [0, 1000, 0])", "expects a floating dtype, not the number 1000"),
+    ],
+)
+def test_dtypes_of_autocast(call, message):
+    before = torch.get_autocast_dtype("cpu"), torch.is_autocast_enabled("cpu")
+    unit = cresset.CompilationUnit(f"def f(x):\n  r = torch.ops.cresset.{call}\n  return x")
+    with pytest.raises(RuntimeError, match=message):
+        unit.f(X)
+    assert before == (torch.get_autocast_dtype("cpu"), torch.is_autocast_enabled("cpu"))
+
+
+@pytest.mark.parametrize("sizes", [[2, 2, 2], [1, 1, 1, 1], [3], [-1, 2], [1 << 62]])
+def test_sums_to_sizes_that_do_not_fit(sizes):
+    unit = cresset.CompilationUnit("def f(x, s: List[int]):\n  return torch._grad_sum_to_size(x, s)")
+    with pytest.raises(RuntimeError, match="is not expandable to size"):
+        unit.f(X, sizes)
+    assert unit.f(X, [1, 2]).tolist() == [[2.0, 2.0]]
+
+
+@pytest.mark.parametrize("keys, values", [(6, 5), (5, 6), (1000, 1), (1, 0)])
+def test_attention_of_other_numbers_of_keys_and_values(keys, values):
+    unit = cresset.CompilationUnit(
+        "def f(q, k, v):\n  return torch.nn.functional.scaled_dot_product_attention(q, k, v)"
+    )
+    for requires_grad in (False, True):
+        q = torch.ones(2, 3, 4, 8, requires_grad=requires_grad)
+        with pytest.raises(RuntimeError, match=f"{keys} keys, but {values} values"):
+            unit.f(q, torch.ones(2, 3, keys, 8), torch.ones(2, 3, values, 8))
+
+
+class QuantizedBeside(torch.nn.Module):
+    def __init__(self, quantized):
+        super().__init__()
+        self.indices = torch.zeros(6, dtype=torch.int64)
+        self.quantized = quantized
+
+    def forward(self, weight):
+        y = torch.embedding(weight, self.indices)
+        self.quantized.data.copy_(torch.full((6,), 1e9))
+        return y
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_indices_in_the_memory_of_quantized_numbers(per_channel):
+    scales = torch.full((6,), 0.1), torch.zeros(6, dtype=torch.int64)
+    quantized = (
+        torch.quantize_per_channel(torch.ones(6), *scales, 0, torch.qint32)
+        if per_channel
+        else torch.quantize_per_tensor(torch.ones(6), 0.1, 0, torch.qint32)
+    )
+    data = with_one_storage(save(QuantizedBeside(quantized)))
+    with pytest.raises(cresset.ArchiveError, match="integers and for other numbers"):
+        cresset.load(data)
+
+
+@pytest.mark.parametrize("call", ["torch.ops.prim.EnumValue(c)", "torch.ops.prim.EnumValue(c) + 1"])
+def test_values_of_enums_are_of_their_types(call):
+    code = f"    c = __torch__.Color.red\n    n = {call}\n    return torch.add(x, 1)"
+    change = lambda text: text.replace(b"    return torch.add(x, 1)", code.encode()) + (
+        b"class Color(Enum):\n  red = \"a\"\n  blue = \"b\"\n"
+    )
+    with pytest.raises(RuntimeError, match="is not an int"):
+        cresset.load(rewritten(save(Adds()), ".py", change))(X)
+
+
+def test_inference_mode_ends_with_the_call():
+    enter = "torch.ops.cresset.enter_inference_mode(True)"
+    unit = cresset.CompilationUnit(f"""
+def f(x, fails: bool):
+  {enter}
+  if fails:
+    raise ValueError("no")
+  return x + 1
+def g(x, n: int):
+  for i in range(n):
+    {enter}
+  return x
+def h(x):
+  with torch.inference_mode():
+    y = f(x, False)
+  return y
+""")
+    for _ in range(3):
+        assert unit.f(X, False).is_inference()
+        assert not torch.is_inference_mode_enabled()
+        with pytest.raises(ValueError, match="no"):
+            unit.f(X, True)
+        with pytest.raises(RecursionError, match="inference modes nest too deep"):
+            unit.g(X, 10**9)
+        assert not torch.is_inference_mode_enabled()
+        with torch.inference_mode():
+            unit.f(X, False)
+            assert torch.is_inference_mode_enabled()

@@ -316,7 +316,9 @@ int main(int argc, char** argv) {
         const bool number = CLI::detail::lexical_cast(text, seconds);
         return number && seconds > 0 ? std::string() : "'" + text + "' is no number of seconds above 0";
       });
-  run->add_option("--limit-memory", options.limit_memory, "end a call that takes more bytes; 512MB, 2GiB")
+  run->add_option(
+         "--limit-memory", options.limit_memory,
+         "end a call that takes more bytes, or loading that takes more beside the file; 512MB, 2GiB")
       ->transform(CLI::AsSizeValue(false));
   run->add_flag("--verify", options.verify, kVerifyHelp);
   ShowOptions shown;

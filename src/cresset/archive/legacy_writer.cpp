@@ -25,6 +25,7 @@ namespace {
 
 constexpr const char* kFirstLine = "op_version_set = 1\n";
 constexpr int64_t kLeastVersion = 1;
+constexpr size_t kMaxModules = size_t(1) << 16;
 
 std::string jsonString(std::string_view text) {
   std::string out = "\"";
@@ -176,6 +177,11 @@ class ModelJsonWriter {
       const c10::intrusive_ptr<c10::ivalue::Object>& object, const std::string& name, const std::string& parent,
       int depth) {
     if (depth > kMaxNesting) fail("its submodules nest too deep.");
+    if (++num_modules_ > kMaxModules) {
+      fail(
+          "it has more than " + std::to_string(kMaxModules) +
+          " submodules, each counted as often as it is one of another.");
+    }
     const auto type = object->type();
     if (!type->getForwardHooks().empty() || !type->getForwardPreHooks().empty())
       fail("'" + name + "' has hooks, for which this layout has no place.");
@@ -277,6 +283,7 @@ class ModelJsonWriter {
   StorageTable storages_, unused_storages_;
   Pickler values_;
   int64_t num_values_ = 0;
+  size_t num_modules_ = 0;
 };
 
 }  // namespace

@@ -9,9 +9,9 @@
 #include "cresset/archive/legacy_reader.h"
 #include "cresset/archive/source_importer.h"
 #include "cresset/archive/unpickler.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/policy.h"
-#include "cresset/ops/shared_parts.h"
 #include "cresset/ops/tensor_memory.h"
 #include "cresset/support/error.h"
 #include "cresset/support/options.h"
@@ -158,7 +158,7 @@ LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& o
   auto importer =
       std::make_shared<SourceImporter>(zip, *result.program, result.version, model_json ? "libs/" : "code/");
   importer->setDebugFiles(options.debug_files);
-  importer->setLimit(limit);
+  importer->setLimit(budget.limit());
   TensorReader tensors(*zip, budget, options.device, swap_bytes, options.trusted);
   std::vector<PendingState> pending;
 

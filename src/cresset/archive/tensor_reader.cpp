@@ -209,18 +209,19 @@ void TensorReader::check(const StorageView& storage, const Geometry& g, const Ar
 
 at::Tensor TensorReader::strided(const StorageView& storage, const Geometry& g, const ArchiveSite& site) {
   const at::Tensor tensor = view(storage, g, site);
-  shareVersion(tensor, *storage.sharers, site);
+  note(*storage.sharers, tensor.scalar_type(), site);
+  const bool is_integer = c10::isIntegralType(tensor.scalar_type(), /*includeBool=*/true);
+  if (is_integer && !tensor.is_inference()) tensor.unsafeGetTensorImpl()->set_version_counter(storage.sharers->version);
   return tensor;
 }
 
-void TensorReader::shareVersion(const at::Tensor& tensor, Sharers& sharers, const ArchiveSite& site) const {
-  const bool is_integer = c10::isIntegralType(tensor.scalar_type(), /*includeBool=*/true);
+void TensorReader::note(Sharers& sharers, c10::ScalarType dtype, const ArchiveSite& site) const {
+  const bool is_integer = c10::isIntegralType(dtype, /*includeBool=*/true);
   (is_integer ? sharers.hold_integers : sharers.hold_others) = true;
   if (sharers.hold_integers && sharers.hold_others && !trusted_)
     site.fail(
         "a storage is used for integers and for other numbers, so that indices could be changed unseen; only a trusted "
         "archive may do that");
-  if (is_integer && !tensor.is_inference()) tensor.unsafeGetTensorImpl()->set_version_counter(sharers.version);
 }
 
 at::Tensor TensorReader::view(const StorageView& storage, const Geometry& g, const ArchiveSite& site) {
@@ -242,6 +243,7 @@ at::Tensor TensorReader::perTensorQuantized(
   check(storage, g, site);
   chargeTensors(2, g.sizes.size(), site);  // one is its quantizer
   if (!c10::isQIntType(storage.dtype)) site.fail(kNotQuantized);
+  note(*storage.sharers, storage.dtype, site);
   return guarded(site, [&] {
     auto tensor = at::_ops::_empty_affine_quantized::call(
         {c10::SymInt(0)}, storage.dtype, c10::kStrided, storage.device, std::nullopt, scale, zero_point, std::nullopt);
@@ -256,6 +258,7 @@ at::Tensor TensorReader::perChannelQuantized(
     int64_t axis, const ArchiveSite& site) {
   check(storage, g, site);
   if (!c10::isQIntType(storage.dtype)) site.fail(kNotQuantized);
+  note(*storage.sharers, storage.dtype, site);
   if (axis < 0 || static_cast<size_t>(axis) >= g.sizes.size() || scales.dim() != 1 || zero_points.dim() != 1 ||
       scales.numel() != g.sizes[static_cast<size_t>(axis)] || zero_points.numel() != scales.numel())
     site.fail("a tensor that is quantized per channel has scales or zero points that do not fit its sizes");

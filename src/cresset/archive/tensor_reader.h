@@ -81,7 +81,8 @@ class TensorReader {
   };
   Loaded load(
       const std::string& record, c10::ScalarType dtype, c10::Device target, uint64_t bytes, const ArchiveSite& site);
-  void shareVersion(const at::Tensor& tensor, Sharers& sharers, const ArchiveSite& site) const;
+  /// That the storage is used for elements of that dtype. Fails if integers and others share it, unless trusted.
+  void note(Sharers& sharers, c10::ScalarType dtype, const ArchiveSite& site) const;
   at::Tensor view(const StorageView& storage, const Geometry& geometry, const ArchiveSite& site);
   c10::Storage onCpu(const ZipEntry& entry, size_t unit, const ArchiveSite& site);
 

@@ -60,13 +60,12 @@ void UnpickledTypes::require(uint32_t n, Unpickled& built, const TypePtr& wanted
 }
 
 std::pair<TypePtr, size_t> UnpickledTypes::common(
-    uint32_t n, const std::vector<Unpickled>& values, const TypePtr& if_empty) {
-  if (values.empty()) return {if_empty, partsOf(if_empty)};
-  const size_t parts = values[0].parts;
+    uint32_t n, const UnpickledElements& elements, const TypePtr& if_empty) {
+  if (elements.values.empty()) return {if_empty, partsOf(if_empty)};
+  const size_t parts = elements.first_parts;
   TypePtr result;
   std::unordered_set<const c10::Type*> equal;  // types that live as long as the tuples that they are of
-  for (const Unpickled& built : values) {
-    const IValue& value = built.value;
+  for (const IValue& value : elements.values) {
     TypePtr type = value.isTensor() ? TypePtr(c10::TensorType::get()) : value.type();
     if (!result) {
       result = type;
@@ -80,12 +79,9 @@ std::pair<TypePtr, size_t> UnpickledTypes::common(
   return {result, parts};
 }
 
-size_t UnpickledTypes::partsOfTuple(uint32_t n, const std::vector<Unpickled>& elements) const {
-  size_t parts = 1;
-  for (const Unpickled& element : elements) parts = addParts(parts, element.parts);
-  if (parts > kMaxTypeParts + elements.size()) {
-    pickle_.site(pickle_[n]).fail(tooManyTypeParts());
-  }
+size_t UnpickledTypes::partsOfTuple(uint32_t n, const UnpickledElements& elements) const {
+  const size_t parts = addParts(1, elements.parts);
+  if (parts > kMaxTypeParts + elements.values.size()) pickle_.site(pickle_[n]).fail(tooManyTypeParts());
   return parts;
 }
 

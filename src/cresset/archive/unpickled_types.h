@@ -8,6 +8,7 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -25,6 +26,20 @@ struct Unpickled {
   size_t parts = 1;  // of its type
 };
 
+/// What a list, a tuple, or one side of a dict is made of.
+struct UnpickledElements {
+  std::vector<c10::IValue> values;
+  int height = 0;                     // of the one that nests deepest
+  size_t first_parts = 1, parts = 0;  // of the first one's type; of all
+
+  void add(Unpickled element) {
+    if (values.empty()) first_parts = element.parts;
+    height = std::max(height, element.height);
+    parts = addParts(parts, element.parts);
+    values.push_back(std::move(element.value));
+  }
+};
+
 class UnpickledTypes {
  public:
   explicit UnpickledTypes(const Pickle& pickle) : pickle_(pickle), work_(kWork + kWorkPerNode * pickle.numNodes()) {}
@@ -33,11 +48,10 @@ class UnpickledTypes {
   /// tensor where a tensor is wanted.
   void require(uint32_t n, Unpickled& built, const c10::TypePtr& wanted);
   /// The type that all values have; Any if there is none. And its parts.
-  std::pair<c10::TypePtr, size_t> common(
-      uint32_t n, const std::vector<Unpickled>& values, const c10::TypePtr& if_empty);
+  std::pair<c10::TypePtr, size_t> common(uint32_t n, const UnpickledElements& elements, const c10::TypePtr& if_empty);
   size_t partsOf(const c10::TypePtr& type) { return parts_.sizeOf(type).parts; }
-  /// The parts of the type of a tuple whose elements have so many. Throws ArchiveError if they are too many.
-  size_t partsOfTuple(uint32_t n, const std::vector<Unpickled>& elements) const;
+  /// The parts of the type of a tuple of these elements. Throws ArchiveError if they are too many.
+  size_t partsOfTuple(uint32_t n, const UnpickledElements& elements) const;
 
  private:
   static constexpr size_t kWork = size_t(1) << 25, kWorkPerNode = 64;

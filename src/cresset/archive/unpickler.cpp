@@ -275,16 +275,15 @@ class ValueBuilder {
     if (type && type->elements().size() != elements.size())
       mismatch(n, hint, "a tuple of " + std::to_string(elements.size()) + " elements");
     charge(n, sizeof(c10::ivalue::Tuple) + elements.size() * sizeof(IValue));
-    std::vector<Built> built;
-    built.reserve(elements.size());
+    UnpickledElements built;
+    built.values.reserve(elements.size());
     for (size_t i = 0; i < elements.size(); ++i)
-      built.push_back(build(elements[i], type ? type->elements()[i] : nullptr, depth + 1));
+      built.add(build(elements[i], type ? type->elements()[i] : nullptr, depth + 1));
     const bool is_named = type && type->schema();
     const size_t parts = is_named ? types_.partsOf(type) : types_.partsOfTuple(n, built);
-    const int height = heightOf(built) + 1;
-    std::vector<IValue> values = valuesOf(std::move(built));
-    if (is_named) return {c10::ivalue::Tuple::createNamed(std::move(values), type), height, parts};
-    return {c10::ivalue::Tuple::create(std::move(values)), height, parts};
+    const int height = built.height + 1;
+    if (is_named) return {c10::ivalue::Tuple::createNamed(std::move(built.values), type), height, parts};
+    return {c10::ivalue::Tuple::create(std::move(built.values)), height, parts};
   }
 
   Built makeList(uint32_t n, const PickleNode& node, const TypePtr& hint, int depth) {
@@ -293,17 +292,16 @@ class ValueBuilder {
     if (hint && !type) mismatch(n, hint, "a list");
     TypePtr element = type ? type->getElementType() : nullptr;
     charge(n, sizeof(c10::detail::ListImpl) + 2 * elements.size() * sizeof(IValue));
-    std::vector<Built> values;
-    values.reserve(elements.size());
-    for (uint32_t e : elements) values.push_back(build(e, element, depth + 1));
+    UnpickledElements built;
+    built.values.reserve(elements.size());
+    for (uint32_t e : elements) built.add(build(e, element, depth + 1));
     size_t parts = element ? types_.partsOf(element) : 0;
     // torch.jit takes untagged empty lists for lists of tensors.
-    if (!element) std::tie(element, parts) = types_.common(n, values, c10::TensorType::get());
+    if (!element) std::tie(element, parts) = types_.common(n, built, c10::TensorType::get());
     c10::impl::GenericList list(element);
-    list.reserve(values.size());
-    const int height = heightOf(values) + 1;
-    for (Built& built : values) list.push_back(std::move(built.value));
-    return {IValue(list), height, parts + 1};
+    list.reserve(built.values.size());
+    for (IValue& value : built.values) list.push_back(std::move(value));
+    return {IValue(list), built.height + 1, parts + 1};
   }
 
   Built makeDict(uint32_t n, const PickleNode& node, const TypePtr& hint, int depth) {
@@ -311,42 +309,29 @@ class ValueBuilder {
     auto type = hint ? hint->cast<c10::DictType>() : nullptr;
     if (hint && !type) mismatch(n, hint, "a dict");
     charge(n, sizeof(c10::detail::DictImpl) + 6 * elements.size() * sizeof(IValue));
-    std::vector<Built> keys, values;
+    UnpickledElements keys, values;
     for (size_t i = 0; i + 1 < elements.size(); i += 2) {
       Built key = build(elements[i], type ? type->getKeyType() : nullptr, depth + 1);
       // Only these hash by what they say; a tensor's hash is its address, and the rest has none.
       if (!(key.value.isInt() || key.value.isString() || key.value.isDouble() || key.value.isBool() ||
             key.value.isComplexDouble() || key.value.isTensor() || key.value.isDevice()))
         site(elements[i]).fail("a value of type " + typeName(key.value.type()) + " can't be the key of a dict");
-      keys.push_back(std::move(key));
-      values.push_back(build(elements[i + 1], type ? type->getValueType() : nullptr, depth + 1));
+      keys.add(std::move(key));
+      values.add(build(elements[i + 1], type ? type->getValueType() : nullptr, depth + 1));
     }
     const TypePtr key_type = type ? type->getKeyType() : types_.common(n, keys, c10::StringType::get()).first;
     const auto [value_type, parts] = type ? std::pair(type->getValueType(), types_.partsOf(type->getValueType()))
                                           : types_.common(n, values, c10::TensorType::get());
-    const int height = std::max(heightOf(keys), heightOf(values)) + 1;
     if (key_type->kind() == c10::TypeKind::AnyType) site(n).fail("the keys of a dict have different types");
     c10::impl::GenericDict dict(key_type, value_type);
-    dict.reserve(keys.size());
+    dict.reserve(keys.values.size());
     try {
-      for (size_t i = 0; i < keys.size(); ++i) assignEntry(dict, std::move(keys[i].value), std::move(values[i].value));
+      for (size_t i = 0; i < keys.values.size(); ++i)
+        assignEntry(dict, std::move(keys.values[i]), std::move(values.values[i]));
     } catch (const std::runtime_error& error) {
       site(n).fail(error.what());
     }
-    return {IValue(dict), height, parts + 2};
-  }
-
-  static int heightOf(const std::vector<Built>& built) {
-    int height = 0;
-    for (const Built& one : built) height = std::max(height, one.height);
-    return height;
-  }
-
-  static std::vector<IValue> valuesOf(std::vector<Built> built) {
-    std::vector<IValue> values;
-    values.reserve(built.size());
-    for (Built& one : built) values.push_back(std::move(one.value));
-    return values;
+    return {IValue(dict), std::max(keys.height, values.height) + 1, parts + 2};
   }
 
   // ---- calls ----

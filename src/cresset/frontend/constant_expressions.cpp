@@ -1,10 +1,18 @@
 // Constant expressions: defaults of parameters, Final attributes, enum members.
 //
 // Literals are evaluated here, so that an empty list takes its type from the annotation. Everything else (names,
-// attributes, calls of pure operators such as `float("inf")`) is compiled into a scratch graph by the same sugared
+// attributes, calls of pure builtins such as `float("inf")`) is compiled into a scratch graph by the same sugared
 // values that function bodies use, and then computed from constants.
+//
+// This happens while a program is compiled, of an archive while it is loaded, whoever wrote it. So only what Cresset
+// computes itself is called, on numbers, strings and containers of them, and a program's constants have little memory.
 #include <ATen/core/class_type.h>
 #include <ATen/core/ivalue.h>
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <vector>
 
 #include "cresset/frontend/annotations.h"
 #include "cresset/frontend/calls.h"
@@ -12,7 +20,9 @@
 #include "cresset/frontend/messages.h"
 #include "cresset/frontend/special_forms.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/limits.h"
 #include "cresset/ops/operator.h"
+#include "cresset/program/program.h"
 #include "cresset/support/dict_entries.h"
 #include "cresset/support/error.h"
 
@@ -25,10 +35,40 @@ using c10::IValue;
 constexpr const char* kNotConstant =
     "is not a constant: write a number, string, None, a list or tuple of constants, or the name of a constant";
 
+/// What the values hold that a call reads or makes; what lies deeper was made by another call.
+size_t bytesOf(std::span<const IValue> values) {
+  size_t bytes = 0;
+  for (const IValue& value : values) {
+    bytes += sizeof(IValue);
+    if (value.isString()) bytes += value.toStringRef().size();
+    if (value.isList()) bytes += value.toListRef().size() * sizeof(IValue);
+    if (value.isTuple()) bytes += value.toTupleRef().elements().size() * sizeof(IValue);
+    if (value.isGenericDict()) bytes += value.toGenericDict().size() * 4 * sizeof(IValue);
+  }
+  return bytes;
+}
+
+bool holdsTensors(const c10::Type& type) {
+  const auto contained = type.containedTypes();
+  return type.kind() == c10::TypeKind::TensorType ||
+         std::any_of(contained.begin(), contained.end(), [](const TypePtr& part) { return holdsTensors(*part); });
+}
+
+/// Whether the call computes with numbers, strings and the like only, in code of Cresset's.
+bool isPlainComputation(const Node& node, const Operator& op) {
+  const auto isPlain = [](const Value* value) { return !holdsTensors(*value->type()); };
+  return op.isPure() && !op.isOfDispatcher() && op.restriction() == Restriction::None &&
+         std::all_of(node.inputs().begin(), node.inputs().end(), isPlain) &&
+         std::all_of(node.outputs().begin(), node.outputs().end(), isPlain);
+}
+
 class ConstantEvaluator {
  public:
   ConstantEvaluator(Program& program, const ResolverPtr& resolver)
-      : resolver_(resolver), graph_(Graph::make()), context_(*graph_, program, "a constant expression") {
+      : program_(program),
+        resolver_(resolver),
+        graph_(Graph::make()),
+        context_(*graph_, program, "a constant expression") {
     graph_->setInsertPoint(graph_->block());
   }
 
@@ -247,11 +287,16 @@ class ConstantEvaluator {
       return elements[static_cast<size_t>(place)];
     }
     const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-    if (!op || !op->isPure()) throw UserError(std::string("the value of this expression ") + kNotConstant, range);
+    if (!op || !isPlainComputation(*node, *op))
+      throw UserError(std::string("the value of this expression ") + kNotConstant, range);
+    charge(bytesOf(inputs), range);
     try {
+      const BudgetScope limited(std::make_shared<RunBudget>(
+          Limits{.seconds = std::nullopt, .memory = kMaxBytes}, RunBudget::currentShared()));
       const size_t count = inputs.size();
       Stack stack = std::move(inputs);
       op->call(stack, count);
+      charge(bytesOf(stack), range);
       return stack.at(value->offset());
     } catch (const ScriptRaise& error) {
       throw UserError(error.what(), range);
@@ -262,6 +307,19 @@ class ConstantEvaluator {
     }
   }
 
+  /// In all constants of a program.
+  static constexpr size_t kMaxBytes = size_t(16) << 20;
+
+  void charge(size_t bytes, const SourceRange& range) const {
+    if (!program_.chargeConstants(bytes, kMaxBytes)) {
+      throw UserError(
+          "the constants that this program computes take more than " + std::to_string(kMaxBytes >> 20) +
+              " MiB; compute this in a function",
+          range);
+    }
+  }
+
+  Program& program_;
   const ResolverPtr& resolver_;
   std::shared_ptr<Graph> graph_;
   EmitContext context_;

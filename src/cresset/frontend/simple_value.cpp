@@ -48,6 +48,12 @@ bool isTensor(const c10::Type& type) {
   return type.isSubtypeOf(*c10::TensorType::get());
 }
 
+/// The place of an attribute of the program's; a C++ class keeps its object in one, which is not for programs.
+std::optional<size_t> attributeSlot(const c10::ClassType& cls, const std::string& name) {
+  const auto slot = cls.findAttributeSlot(name);
+  return slot && cls.getAttribute(*slot)->kind() != c10::TypeKind::CapsuleType ? slot : std::nullopt;
+}
+
 SugaredValuePtr classAttr(
     const SourceRange& range, EmitContext& cx, Value* self, const c10::ClassTypePtr& cls, const std::string& name) {
   if (cls->findMethod(name) || cls->findHook(name)) return std::make_shared<MethodValue>(self, name);
@@ -57,7 +63,7 @@ SugaredValuePtr classAttr(
   if (auto property = cls->getProperty(name))
     return simple(insertMethodCall(range, cx, self, property->getter->name(), {}, {}));
   if (!cls->findAttributeSlot(name)) defineInit(*cls, range);
-  if (auto slot = cls->findAttributeSlot(name)) {
+  if (auto slot = attributeSlot(*cls, name)) {
     Node* node = cx.graph.create(prim::GetAttr, {self});
     node->setAttribute(attr::name, name);
     node->setSourceRange(range);
@@ -255,7 +261,7 @@ void SimpleValue::setAttr(const SourceRange& range, EmitContext& cx, const std::
     return;
   }
   if (!cls->findAttributeSlot(name)) defineInit(*cls, range);
-  if (!cls->findAttributeSlot(name)) declareAttribute(range, cx, value_, *cls, name, value->type());
+  if (!attributeSlot(*cls, name)) declareAttribute(range, cx, value_, *cls, name, value->type());
   const TypePtr& expected = cls->getAttribute(name);
   Value* converted = tryConvertTo(cx.graph, range, value, expected, /*allow_conversions=*/true);
   if (!converted || !converted->type()->isSubtypeOf(*expected)) {

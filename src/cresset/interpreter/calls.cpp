@@ -15,6 +15,7 @@
 #include "cresset/interpreter/run_thread.h"
 #include "cresset/ops/awaitables.h"
 #include "cresset/ops/class_state_checks.h"
+#include "cresset/ops/inference_modes.h"
 #include "cresset/ops/limits.h"
 #include "cresset/ops/object_slots.h"
 
@@ -143,8 +144,10 @@ void runNow(RunThread& thread, const Code& code, Stack& stack, bool is_profiled,
   struct Nesting {
     explicit Nesting(RunThread& of) : thread(of) { ++thread.nested_runs; }
     ~Nesting() {
-      if (--thread.nested_runs == 0 && thread.serial_forks) [[unlikely]]
+      if (--thread.nested_runs != 0) return;
+      if (thread.serial_forks) [[unlikely]]
         SerialForks::endCall();
+      ScriptInferenceModes::exitAll();
     }
     RunThread& thread;
   } nesting(thread);

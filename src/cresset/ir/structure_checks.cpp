@@ -287,7 +287,9 @@ TypePtr attributeType(const Node& n) {
   const Value* object = n.inputs()[0];
   const auto type = object->type()->cast<c10::ClassType>();
   TypePtr found = type->findAttribute(attribute);
-  if (!found) complain(messages::noAttribute(text(object->type()), attribute));
+  // What a C++ class keeps its object in is not for programs.
+  if (!found || found->kind() == c10::TypeKind::CapsuleType)
+    complain(messages::noAttribute(text(object->type()), attribute));
   return found;
 }
 

@@ -13,6 +13,7 @@
 #include "cresset/ir/constants.h"
 #include "cresset/module/freeze.h"
 #include "cresset/module/module.h"
+#include "cresset/module/values.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/support/error.h"
 
@@ -61,7 +62,7 @@ class Cloner {
       if (value.isObject() && value.toObject()->type()->is_module()) {
         value = IValue(cloneObject(value.toObject()));
       } else if (!inplace_) {
-        value = value.deepcopy();
+        value = value.isTensor() ? value.deepcopy() : deepCopy(value);
       }
       writeSlot(*result, slot, std::move(value));
     }

@@ -3,10 +3,12 @@
 
 #include <iostream>
 #include <sstream>
+#include <unordered_map>
 
 #include "cresset/ir/printer.h"
 #include "cresset/module/module.h"
 #include "cresset/ops/format.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/ops/object_slots.h"
 
 namespace cresset {
@@ -27,13 +29,22 @@ void appendValue(std::ostringstream& out, const IValue& value) {
     out << "<" << value.toObject()->type()->annotation_str() << ">";
     return;
   }
+  requireFewElements(value, "printing a value");
   out << toPrinted(value);
 }
 
+/// A module that several names mean is shown at the first; `shown` has the names.
 void dumpInto(
     std::ostringstream& out, const Module& module, bool code, bool attributes, bool parameters,
-    const std::string& indent) {
+    const std::string& indent, const std::string& name,
+    std::unordered_map<const c10::ivalue::Object*, std::string>& shown) {
   auto type = module.type();
+  const auto [first, is_new] = shown.try_emplace(module._ivalue().get(), name);
+  if (!is_new) {
+    out << indent << "module " << type->name()->qualifiedName() << ", the same as "
+        << (first->second.empty() ? "the outermost one" : first->second) << "\n";
+    return;
+  }
   out << indent << "module " << type->name()->qualifiedName() << " {\n";
   const std::string inner = indent + "  ";
   for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
@@ -59,7 +70,9 @@ void dumpInto(
   }
   for (const auto& child : module.named_children()) {
     out << inner << "submodule " << child.name << "\n";
-    dumpInto(out, child.value, code, attributes, parameters, inner + "  ");
+    dumpInto(
+        out, child.value, code, attributes, parameters, inner + "  ", name + (name.empty() ? "" : ".") + child.name,
+        shown);
   }
   out << indent << "}\n";
 }
@@ -68,7 +81,8 @@ void dumpInto(
 
 std::string Module::dump_to_str(bool code, bool attributes, bool parameters) const {
   std::ostringstream out;
-  dumpInto(out, *this, code, attributes, parameters, "");
+  std::unordered_map<const c10::ivalue::Object*, std::string> shown;
+  dumpInto(out, *this, code, attributes, parameters, "", "", shown);
   return out.str();
 }
 

@@ -1,6 +1,8 @@
 #include "cresset/module/kept_attributes.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/graph_analyses.h"
@@ -23,32 +25,39 @@ bool isPlainMemory(const TypePtr& type) {
 /// Adds what tells the memory of a value, and of all in it. `tuples`, which have none that could be written to, are
 /// visited once, too.
 void collectMemory(
-    const IValue& value, std::unordered_set<const void*>& memory, std::unordered_set<const void*>& tuples) {
-  if (value.isTensor()) {
-    const at::Tensor& tensor = value.toTensor();
-    if (!tensor.defined()) return;
-    memory.insert(tensor.unsafeGetTensorImpl());
-    if (tensor.has_storage()) memory.insert(tensor.storage().unsafeGetStorageImpl());
-    return;
-  }
-  if (!value.isPtrType() || value.isString() || value.isNone()) return;
-  const void* pointer = value.internalToPointer();
-  if (value.isTuple()) {
-    if (value.use_count() > 1 && !tuples.insert(pointer).second) return;
-    for (const IValue& element : value.toTupleRef().elements()) collectMemory(element, memory, tuples);
-    return;
-  }
-  if (!memory.insert(pointer).second) return;
-  if (value.isList()) {
-    for (const IValue& element : value.toListRef()) collectMemory(element, memory, tuples);
-  } else if (value.isGenericDict()) {
-    for (const auto& entry : value.toGenericDict()) {
-      collectMemory(entry.key(), memory, tuples);
-      collectMemory(entry.value(), memory, tuples);
+    const IValue& root, std::unordered_set<const void*>& memory, std::unordered_set<const void*>& tuples) {
+  std::vector<IValue> open{root};
+  while (!open.empty()) {
+    const IValue value = std::move(open.back());
+    open.pop_back();
+    if (value.isTensor()) {
+      const at::Tensor& tensor = value.toTensor();
+      if (!tensor.defined()) continue;
+      memory.insert(tensor.unsafeGetTensorImpl());
+      if (tensor.has_storage()) memory.insert(tensor.storage().unsafeGetStorageImpl());
+      continue;
     }
-  } else if (value.isObject()) {
-    const auto object = value.toObject();
-    for (size_t i = 0; i < object->slots().size(); ++i) collectMemory(readSlot(*object, i), memory, tuples);
+    if (!value.isPtrType() || value.isString() || value.isNone()) continue;
+    const void* pointer = value.internalToPointer();
+    if (value.isTuple()) {
+      if (!tuples.insert(pointer).second) continue;
+      const auto& elements = value.toTupleRef().elements();
+      open.insert(open.end(), elements.begin(), elements.end());
+      continue;
+    }
+    if (!memory.insert(pointer).second) continue;
+    if (value.isList()) {
+      const auto elements = value.toListRef();
+      open.insert(open.end(), elements.begin(), elements.end());
+    } else if (value.isGenericDict()) {
+      for (const auto& entry : value.toGenericDict()) {
+        open.push_back(entry.key());
+        open.push_back(entry.value());
+      }
+    } else if (value.isObject()) {
+      const auto object = value.toObject();
+      for (size_t i = 0; i < object->slots().size(); ++i) open.push_back(readSlot(*object, i));
+    }
   }
 }
 
@@ -235,12 +244,17 @@ void KeptAttributes::follow(Block* block) {
 }
 
 /// The object's attributes and methods stay, and those of the objects below it.
-void KeptAttributes::keepWhole(const ObjectPtr& object) {
-  if (!escaped_.insert(object.get()).second) return;
-  keepClass(*object->type());
-  for (size_t slot = 0; slot < object->type()->numAttributes(); ++slot) {
-    kept_.insert({object.get(), object->type()->getAttributeName(slot)});
-    if (const IValue value = readSlot(*object, slot); value.isObject()) keepWhole(value.toObject());
+void KeptAttributes::keepWhole(const ObjectPtr& root) {
+  std::vector<ObjectPtr> open{root};
+  while (!open.empty()) {
+    const ObjectPtr object = std::move(open.back());
+    open.pop_back();
+    if (!escaped_.insert(object.get()).second) continue;
+    keepClass(*object->type());
+    for (size_t slot = 0; slot < object->type()->numAttributes(); ++slot) {
+      kept_.insert({object.get(), object->type()->getAttributeName(slot)});
+      if (const IValue value = readSlot(*object, slot); value.isObject()) open.push_back(value.toObject());
+    }
   }
 }
 

@@ -165,7 +165,7 @@ std::optional<IValue> convertTo(const IValue& value, const TypePtr& type) {
       return accept(value.isObject());
     default:
       // Classes, interfaces, enums, futures: the dynamic type is cheap to have and decides.
-      return accept(value.type()->isSubtypeOf(*type));
+      return accept(typeOf(value, "looking for the type of a value")->isSubtypeOf(*type));
   }
 }
 
@@ -175,7 +175,7 @@ std::string describeType(const IValue& value) {
   if (value.isTuple()) {
     // Types of tuples that share their parts are long.
     constexpr size_t kMaxShown = 1000;
-    const c10::TypePtr type = value.type();
+    const c10::TypePtr type = typeOf(value, "looking for the type of a value");
     return TypeParts().sizeOf(type).parts > kMaxShown ? "Tuple[...]" : type->annotation_str();
   }
   return value.type()->annotation_str();

@@ -100,8 +100,17 @@ void requireHeads(const Tensor& key, const Tensor& value) {
   }
 }
 
+/// The fused kernel takes the number of values from the keys.
+void requireOneLength(const Tensor& key, const Tensor& value) {
+  if (!isStrided(key) || !isStrided(value) || key.dim() < 2 || value.dim() < 2) return;
+  TORCH_CHECK(
+      key.size(-2) == value.size(-2), "scaled_dot_product_attention: ", key.size(-2), " keys, but ", value.size(-2),
+      " values");
+}
+
 /// (query, key, value, attn_mask?, dropout_p, is_causal, scale?, enable_gqa)
 void checkAttention(IValue* arguments) {
+  requireOneLength(optionalTensor(arguments[1]), optionalTensor(arguments[2]));
   if (arguments[7].toBool()) requireHeads(optionalTensor(arguments[1]), optionalTensor(arguments[2]));
 }
 

@@ -16,8 +16,11 @@
 #include <optional>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "cresset/ops/format.h"
+#include "cresset/ops/limits.h"
+#include "cresset/ops/nesting.h"
 
 namespace cresset {
 
@@ -284,28 +287,55 @@ std::string quoted(const std::string& text) {
 }
 
 /// Python's repr, of the types whose repr does not depend on anything else.
-std::string repr(const c10::IValue& value) {
-  if (value.isString()) return quoted(value.toStringRef());
-  if (value.isNone()) return "None";
-  if (value.isBool()) return value.toBool() ? "True" : "False";
-  if (value.isInt()) return std::to_string(value.toInt());
-  if (value.isDouble()) return shortest(value.toDouble());
-  std::string items;
-  auto add = [&](const std::string& item) { items += (items.empty() ? "" : ", ") + item; };
-  if (value.isList()) {
-    for (const c10::IValue& item : value.toListRef()) add(repr(item));
-    return "[" + items + "]";
-  }
-  if (value.isTuple()) {
+void appendRepr(std::string& out, const c10::IValue& value) {
+  requireMemory(out.size());
+  if (value.isString()) {
+    out += quoted(value.toStringRef());
+  } else if (value.isNone()) {
+    out += "None";
+  } else if (value.isBool()) {
+    out += value.toBool() ? "True" : "False";
+  } else if (value.isInt()) {
+    out += std::to_string(value.toInt());
+  } else if (value.isDouble()) {
+    out += shortest(value.toDouble());
+  } else if (value.isList()) {
+    const char* separator = "[";
+    if (value.toListRef().empty()) out += separator;
+    for (const c10::IValue& item : value.toListRef()) {
+      out += std::exchange(separator, ", ");
+      appendRepr(out, item);
+    }
+    out += ']';
+  } else if (value.isTuple()) {
     const auto& elements = value.toTupleRef().elements();
-    for (const c10::IValue& item : elements) add(repr(item));
-    return "(" + items + (elements.size() == 1 ? ",)" : ")");
+    const char* separator = "(";
+    if (elements.empty()) out += separator;
+    for (const c10::IValue& item : elements) {
+      out += std::exchange(separator, ", ");
+      appendRepr(out, item);
+    }
+    out += elements.size() == 1 ? ",)" : ")";
+  } else if (value.isGenericDict()) {
+    const char* separator = "{";
+    if (value.toGenericDict().empty()) out += separator;
+    for (const auto& entry : value.toGenericDict()) {
+      out += std::exchange(separator, ", ");
+      appendRepr(out, entry.key());
+      out += ": ";
+      appendRepr(out, entry.value());
+    }
+    out += '}';
+  } else {
+    fail("the conversion !r is not supported for a value of type " + value.tagKind());
   }
-  if (value.isGenericDict()) {
-    for (const auto& entry : value.toGenericDict()) add(repr(entry.key()) + ": " + repr(entry.value()));
-    return "{" + items + "}";
-  }
-  fail("the conversion !r is not supported for a value of type " + value.tagKind());
+}
+
+std::string repr(const c10::IValue& value) {
+  requireShallow(value, "printing a value");
+  std::string text;
+  appendRepr(text, value);
+  return text;
 }
 
 // ---- fields ----

@@ -87,7 +87,8 @@ class BudgetScope {
   RunBudget* previous_;
 };
 
-/// Limits each call that the calling thread makes while this lives. Scopes nest; both limits count.
+/// Limits each call that the calling thread makes while this lives, and what loading takes by its memory and the size
+/// of the file. Scopes nest; both limits count.
 class LimitScope {
  public:
   explicit LimitScope(const Limits& limits);

@@ -13,7 +13,6 @@
 #include "cresset/ops/limits.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/row_helpers.h"
-#include "cresset/ops/shared_parts.h"
 
 namespace cresset {
 

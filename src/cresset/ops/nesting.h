@@ -20,6 +20,9 @@ inline constexpr size_t kMaxValueNesting = 1000;
 /// limit holds (limits.h), LimitError if they are few that occur so often in each other that visiting them would
 /// not end. `doing` completes the message: "… while printing a value".
 void requireShallow(const c10::IValue& value, const char* doing);
+/// The same, but that few values which stand for many (`x = [x, x]` forty levels deep) are refused where no limits
+/// hold, too: for what an archive brings along, and what is shown of it.
+void requireFewElements(const c10::IValue& value, const char* doing);
 
 namespace detail {
 [[gnu::cold]] void destroyNested(c10::IValue value);

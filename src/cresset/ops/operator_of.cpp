@@ -4,6 +4,7 @@
 // conversions, no defaults, since a node has an input for every argument. The result is remembered on the node.
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
 #include <sstream>
 #include <vector>
 
@@ -52,13 +53,36 @@ bool fits(const c10::FunctionSchema& schema, const Node& node, c10::TypeEnv& env
   return true;
 }
 
-/// The first overload that the inputs fit, and what its type variables are then; null if none does.
-const Operator* firstFitting(const Node& node, c10::TypeEnv& env) {
-  for (const Operator* op : OperatorTable::get().overloads(node.kind())) {
-    env.clear();
-    if (fits(op->schema(), node, env, nullptr)) return op;
+bool takeTheSame(const c10::FunctionSchema& a, const c10::FunctionSchema& b) {
+  return std::equal(
+      a.arguments().begin(), a.arguments().end(), b.arguments().begin(), b.arguments().end(),
+      [](const c10::Argument& x, const c10::Argument& y) { return *x.type() == *y.type(); });
+}
+
+bool returnsOutputs(const c10::FunctionSchema& schema, const Node& node) {
+  if (schema.is_varret()) return true;
+  for (size_t i = 0; i < schema.returns().size(); ++i) {
+    const TypePtr& type = schema.returns()[i].type();
+    if (!type->hasFreeVariables() && !type->isSubtypeOf(*node.outputs()[i]->type())) return false;
   }
-  return nullptr;
+  return true;
+}
+
+/// The first overload that the inputs fit, and what its type variables are then; null if none does. Of overloads that
+/// take the same (prim::EnumValue), the one that returns what the node's outputs are.
+const Operator* firstFitting(const Node& node, c10::TypeEnv& env) {
+  const Operator* first = nullptr;
+  for (const Operator* op : OperatorTable::get().overloads(node.kind())) {
+    if (first) {
+      if (takeTheSame(first->schema(), op->schema()) && returnsOutputs(op->schema(), node)) return op;
+      continue;
+    }
+    env.clear();
+    if (!fits(op->schema(), node, env, nullptr)) continue;
+    if (returnsOutputs(op->schema(), node)) return op;
+    first = op;
+  }
+  return first;
 }
 
 [[noreturn]] void throwUnmatched(const Node& node) {

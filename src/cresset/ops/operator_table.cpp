@@ -189,6 +189,24 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
            isFunctionalForm(functional, writes, in_place) && isTensor(functional.returns()[0]);
   }
 
+  /// In-place reuses and functional calls of that name, as far as they are not there yet.
+  void derive(Name& name, std::string_view text) {
+    if (isFunctionalCallName(text)) {
+      addFunctionalCalls(name, text);
+    } else if (name.operators.empty()) {
+      addInPlaceReuses(name, text);
+    }
+  }
+
+  /// Null for a name that nothing has, of which nothing is kept: programs may ask for any number of them.
+  Name* findOrDerive(std::string_view text) {
+    if (const auto known = names.find(text); known != names.end()) return &known->second;
+    if (!text.starts_with("cresset::")) return nullptr;
+    Name derived;
+    derive(derived, text);
+    return derived.operators.empty() ? nullptr : &names.emplace(std::string(text), std::move(derived)).first->second;
+  }
+
   /// The list of `name`, made and published if it is not. Under the lock.
   const OverloadList& publish(Name& name, std::string_view text, Symbol symbol) {
     if (!name.list) {
@@ -204,11 +222,7 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
         if (!has_row) list.push_back(operatorFor(name, handle));
       }
       if (list.empty() && text.starts_with("cresset::")) {
-        if (isFunctionalCallName(text)) {
-          addFunctionalCalls(name, text);
-        } else if (name.operators.empty()) {
-          addInPlaceReuses(name, text);
-        }
+        derive(name, text);
         for (const auto& made : name.operators) list.push_back(made.get());
       }
       rankOverloads(text, list);
@@ -255,7 +269,9 @@ std::span<const Operator* const> OperatorTable::overloads(Symbol kind) {
   if (const auto* list = impl_->published.get(static_cast<uint32_t>(kind))) return *list;
   std::string_view text = kind.toQualString();
   std::lock_guard lock(impl_->mutex);
-  return impl_->publish(impl_->at(text), text, kind);
+  Impl::Name* name = impl_->findOrDerive(text);
+  if (!name) return {};
+  return impl_->publish(*name, text, kind);
 }
 
 const Operator* OperatorTable::find(std::string_view full_name) {

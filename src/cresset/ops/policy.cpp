@@ -188,14 +188,20 @@ void OperatorPolicy::checkBlock(Block& block) const {
 
 /// C++ classes whose objects the node makes, reads or calls.
 void OperatorPolicy::checkClasses(const Node& node) const {
-  const auto check = [&](const Value* value) {
-    const auto* type = value->type()->castRaw<c10::ClassType>();
-    if (!type || !type->name()) return;
-    const std::string name = type->name()->qualifiedName();
+  const auto check = [&](const std::string& name) {
     if (name.starts_with(kCppClasses)) checkClass(name, node.sourceRange());
   };
-  for (const Value* output : node.outputs()) check(output);
-  if (node.kind() == prim::CallMethod) check(node.input(0));
+  const auto checkTypeOf = [&](const Value* value) {
+    const auto* type = value->type()->castRaw<c10::ClassType>();
+    if (type && type->name()) check(type->name()->qualifiedName());
+  };
+  for (const Value* output : node.outputs()) checkTypeOf(output);
+  if (node.kind() == prim::CallMethod) checkTypeOf(node.input(0));
+  if (node.kind() == prim::CallFunction) {
+    // A static method.
+    if (const auto* type = node.input(0)->type()->castRaw<c10::FunctionType>())
+      check(type->function()->qualname().prefix());
+  }
 }
 
 void OperatorPolicy::check(Graph& graph) const {

@@ -134,10 +134,31 @@ bool haveOneType(const IValue& a, const IValue& b) {
   if (!a.isTuple() || !b.isTuple())
     return a.isObject() ? b.isObject() && a.type() == b.type() : a.tagKind() == b.tagKind();
   const auto &x = a.toTupleRef().elements(), &y = b.toTupleRef().elements();
-  for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+  if (x.size() != y.size()) return false;
+  for (size_t i = 0; i < x.size(); ++i) {
     if (!haveOneType(x[i], y[i])) return false;
   }
   return true;
+}
+
+enum class Order { Less, Equal, Greater };
+
+/// As c10::getLessThanComparator, which makes a comparator for each element of a tuple, compares them.
+Order orderOf(const IValue& a, const IValue& b) {
+  if (a.isTuple()) {
+    if (a.is(b)) return Order::Equal;
+    checkTimeLimit();
+    const auto &x = a.toTupleRef().elements(), &y = b.toTupleRef().elements();
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (const Order order = orderOf(x[i], y[i]); order != Order::Equal) return order;
+    }
+    return Order::Equal;
+  }
+  const bool is_less = a.isInt()      ? less<int64_t>(a, b)
+                       : a.isDouble() ? less<double>(a, b)
+                       : a.isString() ? less<std::string>(a, b)
+                                      : c10::getLessThanComparator(a)(a, b);
+  return is_less ? Order::Less : a == b ? Order::Equal : Order::Greater;
 }
 
 /// Tuples and objects of classes with __lt__; whatever a List[Any] holds.
@@ -155,7 +176,8 @@ void sortAny(List& list, bool reverse) {
           typeOf(value, kDoing)->repr_str());
     }
   }
-  sortBy(list, reverse ? c10::getGreaterThanComparator(values[0]) : c10::getLessThanComparator(values[0]));
+  sortBy(
+      list, [&](const IValue& a, const IValue& b) { return (reverse ? orderOf(b, a) : orderOf(a, b)) == Order::Less; });
 }
 
 /// Without a look at numbers and the like, whose destruction does nothing.
@@ -180,8 +202,13 @@ IValue slice(const List& list, std::optional<int64_t> start, std::optional<int64
 }
 
 void extend(List& list, const List& other) {
-  size_t n = other.list.size();  // before the loop: a list may be extended by itself
-  list.list.reserve(list.list.size() + n);
+  const size_t n = other.list.size();  // before the loop: a list may be extended by itself
+  const size_t size = list.list.size() + n, capacity = list.list.capacity();
+  if (size > capacity) {
+    const size_t grown = std::max(size, 2 * capacity);  // a list that grows by a few at a time is not copied each time
+    requireMemory(grown * sizeof(IValue));
+    list.list.reserve(grown);
+  }
   for (size_t i = 0; i < n; ++i) list.list.push_back(other.list[i]);
 }
 

@@ -6,7 +6,6 @@
 #include <ATen/core/class_type.h>
 #include <ATen/core/enum_type.h>
 #include <ATen/core/jit_type.h>
-#include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 
 #include <chrono>
@@ -19,6 +18,7 @@
 #include "cresset/ops/awaitables.h"
 #include "cresset/ops/format.h"
 #include "cresset/ops/host_callable.h"
+#include "cresset/ops/inference_modes.h"
 #include "cresset/ops/nesting.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/row_helpers.h"
@@ -66,6 +66,21 @@ at::Generator makeGenerator(const IValue& device, const IValue& seed) {
   return generator;
 }
 
+IValue enumValue(const IValue& member, bool (IValue::*is)() const, const char* wanted) {
+  const auto holder = member.toEnumHolder();
+  if (!(holder->value().*is)())
+    fail("the value of " + holder->qualifiedClassName() + "." + holder->name() + " is not " + wanted);
+  return holder->value();
+}
+
+/// The dtype that a number stands for: one that autocast may cast to.
+at::ScalarType autocastDtype(int64_t number) {
+  const auto dtype = static_cast<at::ScalarType>(number);
+  if (number < 0 || number >= static_cast<int64_t>(at::ScalarType::Undefined) || !c10::isFloatingType(dtype))
+    fail("autocast expects a floating dtype, not the number " + std::to_string(number));
+  return dtype;
+}
+
 /// The thread's autocast state of a device, and what it was before.
 std::vector<int64_t> enterAutocast(const std::string& type, const IValue& dtype, bool enabled, const IValue& caches) {
   namespace autocast = at::autocast;
@@ -74,7 +89,7 @@ std::vector<int64_t> enterAutocast(const std::string& type, const IValue& dtype,
       autocast::is_autocast_enabled(device), static_cast<int64_t>(autocast::get_autocast_dtype(device)),
       autocast::is_autocast_cache_enabled()};
   autocast::set_autocast_enabled(device, enabled);
-  if (!dtype.isNone()) autocast::set_autocast_dtype(device, static_cast<at::ScalarType>(dtype.toInt()));
+  if (!dtype.isNone()) autocast::set_autocast_dtype(device, autocastDtype(dtype.toInt()));
   if (!caches.isNone()) autocast::set_autocast_cache_enabled(caches.toBool());
   autocast::increment_nesting();
   return previous;
@@ -83,17 +98,12 @@ std::vector<int64_t> enterAutocast(const std::string& type, const IValue& dtype,
 void exitAutocast(const std::string& type, const std::vector<int64_t>& previous) {
   namespace autocast = at::autocast;
   if (previous.size() != 3) fail("exit_autocast expects what enter_autocast gave");
+  const at::ScalarType dtype = autocastDtype(previous[1]);
   if (autocast::decrement_nesting() == 0) autocast::clear_cache();
   const c10::DeviceType device = c10::Device(type).type();
   autocast::set_autocast_enabled(device, previous[0] != 0);
-  autocast::set_autocast_dtype(device, static_cast<at::ScalarType>(previous[1]));
+  autocast::set_autocast_dtype(device, dtype);
   autocast::set_autocast_cache_enabled(previous[2] != 0);
-}
-
-/// The inference modes that scripts have entered on this thread; each restores what was before when it goes.
-std::vector<std::unique_ptr<c10::InferenceMode>>& inferenceModes() {
-  static thread_local std::vector<std::unique_ptr<c10::InferenceMode>> modes;
-  return modes;
 }
 
 /// The submodule called `name` of a ModuleList or ModuleDict.
@@ -187,9 +197,12 @@ constexpr Row kMiscRows[] = {
     {"prim::ModuleContainerIndex.dict(Any self, str ind) -> Any",
      kernel([](IValue& self, const std::string& key) { return submodule(self, key); }), Trait::Nondeterministic},
     {"prim::EnumName(AnyEnumType enum) -> str", kernel([](IValue& v) { return v.toEnumHolder()->name(); })},
-    {"prim::EnumValue.int(AnyEnumType enum) -> int", kernel([](IValue& v) { return v.toEnumHolder()->value(); })},
-    {"prim::EnumValue.float(AnyEnumType enum) -> float", kernel([](IValue& v) { return v.toEnumHolder()->value(); })},
-    {"prim::EnumValue.str(AnyEnumType enum) -> str", kernel([](IValue& v) { return v.toEnumHolder()->value(); })},
+    {"prim::EnumValue.int(AnyEnumType enum) -> int",
+     kernel([](IValue& v) { return enumValue(v, &IValue::isInt, "an int"); })},
+    {"prim::EnumValue.float(AnyEnumType enum) -> float",
+     kernel([](IValue& v) { return enumValue(v, &IValue::isDouble, "a float"); })},
+    {"prim::EnumValue.str(AnyEnumType enum) -> str",
+     kernel([](IValue& v) { return enumValue(v, &IValue::isString, "a string"); })},
     {"aten::device(str a) -> Device", kernel([](const std::string& name) { return c10::Device(name); })},
     {"aten::device.with_index(str type, int index) -> Device", kernel([](const std::string& type, int64_t index) {
        c10::Device device(type);
@@ -265,16 +278,12 @@ constexpr Row kMiscRows[] = {
     // As autocast casts the arguments of operators: parameters only once while it is on.
     {"cresset::cached_cast(Tensor(a) self, ScalarType dtype, Device device) -> Tensor(a)",
      kernel([](const at::Tensor& self, int64_t dtype, c10::Device device) {
-       return at::autocast::cached_cast(static_cast<at::ScalarType>(dtype), self, device.type());
+       return at::autocast::cached_cast(autocastDtype(dtype), self, device.type());
      }),
      Trait::None, Restriction::Internal},
-    {"cresset::enter_inference_mode(bool mode) -> ()",
-     kernel([](bool mode) { inferenceModes().push_back(std::make_unique<c10::InferenceMode>(mode)); }), kEffect},
-    {"cresset::exit_inference_mode() -> ()", kernel([]() {
-       if (inferenceModes().empty()) fail("exit_inference_mode without enter_inference_mode");
-       inferenceModes().pop_back();
-     }),
+    {"cresset::enter_inference_mode(bool mode) -> ()", kernel([](bool mode) { ScriptInferenceModes::enter(mode); }),
      kEffect},
+    {"cresset::exit_inference_mode() -> ()", kernel([]() { ScriptInferenceModes::exit(); }), kEffect},
     {"prim::TimePoint() -> int", kernel([]() {
        auto now = std::chrono::steady_clock::now().time_since_epoch();
        return static_cast<int64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());

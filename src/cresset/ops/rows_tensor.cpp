@@ -26,6 +26,7 @@
 #include <algorithm>
 
 #include "cresset/ops/limits.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 
@@ -151,6 +152,8 @@ void toNestedList(Stack& stack, size_t count) {
       {c10::BoolType::get(), at::kBool, "bool"},
       {c10::ComplexType::get(), at::kComplexDouble, "complex"}};
   if (t.dim() != depth) fail("Output annotation list dimension and runtime tensor dimension must match for tolist()");
+  if (depth > static_cast<int64_t>(kMaxValueNesting))
+    fail("tolist: a tensor of " + std::to_string(depth) + " dimensions");
   if (element < 0 || element >= 4) fail("Unsupported element type for tolist");
   const Kind& kind = kinds[element];
   auto found = t.scalar_type();
@@ -435,7 +438,10 @@ constexpr Row kTensorRows[] = {
     {"aten::_grad_sum_to_size(Tensor(a) self, int[]? size) -> Tensor(a)", kernel([](IValue& self, IValue& size) -> IValue {
        // A tensor without dimensions would be summed even so, which makes 0.0 of -0.0.
        if (size.isNone() || self.toTensor().sizes() == intsOf(size)) return std::move(self);
-       return at::sum_to(self.toTensor(), intsOf(size));
+       const std::vector<int64_t> sizes = intsOf(size);
+       const at::IntArrayRef own = self.toTensor().sizes();
+       TORCH_CHECK(at::is_expandable_to(sizes, own), "size {", sizes, "} is not expandable to size {", own, "}.");
+       return at::sum_to(self.toTensor(), sizes);
      })},
     {"aten::_ncf_unsqueeze(Tensor(a) self, int ndim) -> Tensor(a)", kernel([](const Tensor& t, int64_t ndim) {
        if (ndim > 64) fail("_ncf_unsqueeze: a tensor of " + std::to_string(ndim) + " dimensions");

@@ -169,6 +169,11 @@ class Program : public std::enable_shared_from_this<Program> {
   /// Something that lives as long as this program.
   void own(std::shared_ptr<void> companion);
 
+  /// Whether what the program's constants are computed from and to, `bytes` more now, stays within `limit`.
+  bool chargeConstants(size_t bytes, size_t limit) {
+    return bytes <= limit && constant_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= limit;
+  }
+
   /// Held while definers run, and by whoever declares or registers.
   std::recursive_mutex& definitionMutex() { return family_ ? family_->definition_mutex : definition_mutex_; }
 
@@ -194,6 +199,7 @@ class Program : public std::enable_shared_from_this<Program> {
   std::vector<c10::NamedTypePtr> types_;
   std::unordered_map<c10::QualifiedName, c10::NamedTypePtr> type_index_;
   size_t next_mangle_ = 0;
+  std::atomic<size_t> constant_bytes_{0};
   // What a DefinitionScope took back. Kept, because graphs compiled meanwhile may refer to it.
   std::vector<std::unique_ptr<Function>> removed_functions_;
   std::vector<c10::NamedTypePtr> removed_types_;
