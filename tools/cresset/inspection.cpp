@@ -17,7 +17,7 @@
 #include "cresset/ir/printer.h"
 #include "cresset/ops/format.h"
 #include "cresset/ops/operator.h"
-#include "cresset/ops/shared_parts.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/support/source_part.h"
 

@@ -14,7 +14,7 @@
 #include "cresset/module/values.h"
 #include "cresset/ops/format.h"
 #include "cresset/ops/limits.h"
-#include "cresset/ops/shared_parts.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/static_runtime/static_module.h"
 #include "cresset/support/suggest.h"
 #include "inspection.h"
