@@ -100,6 +100,8 @@ void requireHeads(const Tensor& key, const Tensor& value) {
   }
 }
 
+namespace {
+
 /// The fused kernel takes the number of values from the keys.
 void requireOneLength(const Tensor& key, const Tensor& value) {
   if (!isStrided(key) || !isStrided(value) || key.dim() < 2 || value.dim() < 2) return;
@@ -107,6 +109,8 @@ void requireOneLength(const Tensor& key, const Tensor& value) {
       key.size(-2) == value.size(-2), "scaled_dot_product_attention: ", key.size(-2), " keys, but ", value.size(-2),
       " values");
 }
+
+}  // namespace
 
 /// (query, key, value, attn_mask?, dropout_p, is_causal, scale?, enable_gqa)
 void checkAttention(IValue* arguments) {
