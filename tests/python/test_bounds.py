@@ -746,9 +746,11 @@ def f(l: List[Any]):
     l.sort()
     return l
 def g(n: int):
-    l: List[Any] = [(1, 2), (1,)]
-    if n:
-        l = [(1,), (1, 2)]
+    l: List[Any] = []
+    l.append((1, 2))
+    l.append((1,))
+    if n > 0:
+        l.reverse()
     return f(l)
 """)
     for n in (0, 1):
