@@ -835,7 +835,7 @@ def test_lists_of_tensors_of_many_dimensions():
         "graph(%x : Tensor, %d : int):\n  %k : int = prim::Constant[value=1]()\n"
         "  %y : Any = prim::tolist(%x, %d, %k)\n  return (%y)\n"
     )
-    function = cresset.create_function_from_graph("f", graph)
+    function = cresset.function_from_graph("f", graph)
     assert function(torch.ones(1, 1), 2) == [[1.0]]
     with pytest.raises(RuntimeError, match="a tensor of 100000 dimensions"):
         function(torch.ones([1] * 100_000), 100_000)
@@ -862,7 +862,7 @@ def shared(depth):
 
 def test_modules_that_many_names_mean():
     module = shared(40)
-    text = module.dump_to_str(code=False, attributes=True, params=True)
+    text = module.dump_to_str(code=False)
     assert text.count("the same as") == 40 and len(text) < 100_000
     with pytest.raises(cresset.UserError, match="more than 65536 submodules"):
         cresset.save(module, io.BytesIO(), layout="model.json")

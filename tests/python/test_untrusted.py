@@ -1495,19 +1495,25 @@ def test_constants_are_computed_of_numbers_and_texts_only(expression):
 
 def test_constants_that_are_computed():
     unit = cresset.CompilationUnit("""
-def f(a: int = len("abc") + 2 ** 3, b: float = float("inf"), c: List[int] = [1, 2] * 2, d: str = "ab".upper() + str(1)):
+def f(a: int = len("abc") + 2 * 4, b: float = float("inf"), c: List[int] = [1, 2] * 2, d: str = "ab".upper() + str(1)):
   return a, b, c, d
 """)
     assert unit.f() == (11, float("inf"), [1, 2, 1, 2], "AB1")
 
 
-@pytest.mark.parametrize("count, expression", [(1, "'a' * 1000000000"), (40, "'a' * 1000000"), (40, "len([0] * 100000)")])
+@pytest.mark.parametrize("count, expression", [(1, "'a'.ljust(1000000000)"), (40, "'a'.ljust(1000000)"), (40, "len([0] * 100000)")])
 def test_constants_take_little_memory(count, expression):
     of = "int" if expression.startswith("len") else "str"
     source = "".join(f"def f{i}(s: {of} = {expression}):\n  return s\n" for i in range(count))
     with pytest.raises(cresset.CompileError, match="16 MiB|limit"):
         cresset.CompilationUnit(source)
-    assert len(cresset.CompilationUnit("def f(s: str = 'a' * 1000000):\n  return s").f()) == 1_000_000
+    assert len(cresset.CompilationUnit("def f(s: str = 'a'.ljust(1000000)):\n  return s").f()) == 1_000_000
+
+
+def with_body(body, more=""):
+    """The archive of a module whose forward(x) has this body."""
+    change = lambda code: code.replace(b"    return torch.add(x, 1)", body.encode()) + more.encode()
+    return cresset.load(rewritten(save(Adds()), ".py", change))
 
 
 PACKED = "__torch__.torch.classes.quantized.{}PackedParamsBase"
@@ -1534,9 +1540,9 @@ def test_objects_of_classes_in_cpp_stay_in_them(body):
 )
 def test_dtypes_of_autocast(call, message):
     before = torch.get_autocast_dtype("cpu"), torch.is_autocast_enabled("cpu")
-    unit = cresset.CompilationUnit(f"def f(x):\n  r = torch.ops.cresset.{call}\n  return x")
+    module = with_body(f"    r = ops.cresset.{call}\n    return x")
     with pytest.raises(RuntimeError, match=message):
-        unit.f(X)
+        module(X)
     assert before == (torch.get_autocast_dtype("cpu"), torch.is_autocast_enabled("cpu"))
 
 
@@ -1586,39 +1592,40 @@ def test_indices_in_the_memory_of_quantized_numbers(per_channel):
 
 @pytest.mark.parametrize("call", ["torch.ops.prim.EnumValue(c)", "torch.ops.prim.EnumValue(c) + 1"])
 def test_values_of_enums_are_of_their_types(call):
-    code = f"    c = __torch__.Color.red\n    n = {call}\n    return torch.add(x, 1)"
-    change = lambda text: text.replace(b"    return torch.add(x, 1)", code.encode()) + (
-        b"class Color(Enum):\n  red = \"a\"\n  blue = \"b\"\n"
-    )
+    body = f"    c = __torch__.test_untrusted.Color.red\n    n = {call}\n    return torch.add(x, 1)"
     with pytest.raises(RuntimeError, match="is not an int"):
-        cresset.load(rewritten(save(Adds()), ".py", change))(X)
+        with_body(body, 'class Color(Enum):\n  red = "a"\n  blue = "b"\n')(X)
+
+
+def test_autocast_ends_with_the_call():
+    enter = "    r = ops.cresset.enter_autocast('cpu', 5, True, False)\n"
+    module = with_body(enter + "    return torch.mm(x, x)")
+    before = torch.get_autocast_dtype("cpu"), torch.is_autocast_enabled("cpu"), torch.is_autocast_cache_enabled()
+    for _ in range(3):
+        assert module(X).dtype == torch.float16
+        assert not torch.is_autocast_enabled("cpu")
+        with torch.autocast("cpu", torch.bfloat16):
+            module(X)
+            assert torch.mm(X, X).dtype == torch.bfloat16
+    assert before == (torch.get_autocast_dtype("cpu"), torch.is_autocast_enabled("cpu"), torch.is_autocast_cache_enabled())
+    with pytest.raises(RuntimeError, match="without enter_autocast"):
+        with_body("    ops.cresset.exit_autocast('cpu', [0, 15, 0])\n    return x")(X)
 
 
 def test_inference_mode_ends_with_the_call():
-    enter = "torch.ops.cresset.enter_inference_mode(True)"
-    unit = cresset.CompilationUnit(f"""
-def f(x, fails: bool):
-  {enter}
-  if fails:
-    raise ValueError("no")
-  return x + 1
-def g(x, n: int):
-  for i in range(n):
-    {enter}
-  return x
-def h(x):
-  with torch.inference_mode():
-    y = f(x, False)
-  return y
-""")
+    enter = "    r = ops.cresset.enter_inference_mode(True)\n"
+    once = with_body(enter + "    return torch.add(x, 1)")
+    fails = with_body(enter + '    ops.prim.RaiseException("no")\n    return x')
+    often = with_body("    for i in range(1000000000):\n  " + enter + "    return x")
     for _ in range(3):
-        assert unit.f(X, False).is_inference()
+        assert once(X).is_inference()
         assert not torch.is_inference_mode_enabled()
-        with pytest.raises(ValueError, match="no"):
-            unit.f(X, True)
-        with pytest.raises(RecursionError, match="inference modes nest too deep"):
-            unit.g(X, 10**9)
+        with pytest.raises(RuntimeError, match="no"):
+            fails(X)
+        assert not torch.is_inference_mode_enabled()
+        with pytest.raises(RecursionError, match="modes of the thread nest too deep"):
+            often(X)
         assert not torch.is_inference_mode_enabled()
         with torch.inference_mode():
-            unit.f(X, False)
+            once(X)
             assert torch.is_inference_mode_enabled()

@@ -15,7 +15,7 @@
 #include "cresset/interpreter/run_thread.h"
 #include "cresset/ops/awaitables.h"
 #include "cresset/ops/class_state_checks.h"
-#include "cresset/ops/inference_modes.h"
+#include "cresset/ops/entered_modes.h"
 #include "cresset/ops/limits.h"
 #include "cresset/ops/object_slots.h"
 
@@ -147,7 +147,7 @@ void runNow(RunThread& thread, const Code& code, Stack& stack, bool is_profiled,
       if (--thread.nested_runs != 0) return;
       if (thread.serial_forks) [[unlikely]]
         SerialForks::endCall();
-      ScriptInferenceModes::exitAll();
+      EnteredModes::exitAll();
     }
     RunThread& thread;
   } nesting(thread);

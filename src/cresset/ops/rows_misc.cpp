@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "cresset/ops/awaitables.h"
+#include "cresset/ops/entered_modes.h"
 #include "cresset/ops/format.h"
 #include "cresset/ops/host_callable.h"
-#include "cresset/ops/inference_modes.h"
 #include "cresset/ops/nesting.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/row_helpers.h"
@@ -71,39 +71,6 @@ IValue enumValue(const IValue& member, bool (IValue::*is)() const, const char* w
   if (!(holder->value().*is)())
     fail("the value of " + holder->qualifiedClassName() + "." + holder->name() + " is not " + wanted);
   return holder->value();
-}
-
-/// The dtype that a number stands for: one that autocast may cast to.
-at::ScalarType autocastDtype(int64_t number) {
-  const auto dtype = static_cast<at::ScalarType>(number);
-  if (number < 0 || number >= static_cast<int64_t>(at::ScalarType::Undefined) || !c10::isFloatingType(dtype))
-    fail("autocast expects a floating dtype, not the number " + std::to_string(number));
-  return dtype;
-}
-
-/// The thread's autocast state of a device, and what it was before.
-std::vector<int64_t> enterAutocast(const std::string& type, const IValue& dtype, bool enabled, const IValue& caches) {
-  namespace autocast = at::autocast;
-  const c10::DeviceType device = c10::Device(type).type();
-  std::vector<int64_t> previous{
-      autocast::is_autocast_enabled(device), static_cast<int64_t>(autocast::get_autocast_dtype(device)),
-      autocast::is_autocast_cache_enabled()};
-  autocast::set_autocast_enabled(device, enabled);
-  if (!dtype.isNone()) autocast::set_autocast_dtype(device, autocastDtype(dtype.toInt()));
-  if (!caches.isNone()) autocast::set_autocast_cache_enabled(caches.toBool());
-  autocast::increment_nesting();
-  return previous;
-}
-
-void exitAutocast(const std::string& type, const std::vector<int64_t>& previous) {
-  namespace autocast = at::autocast;
-  if (previous.size() != 3) fail("exit_autocast expects what enter_autocast gave");
-  const at::ScalarType dtype = autocastDtype(previous[1]);
-  if (autocast::decrement_nesting() == 0) autocast::clear_cache();
-  const c10::DeviceType device = c10::Device(type).type();
-  autocast::set_autocast_enabled(device, previous[0] != 0);
-  autocast::set_autocast_dtype(device, dtype);
-  autocast::set_autocast_cache_enabled(previous[2] != 0);
 }
 
 /// The submodule called `name` of a ModuleList or ModuleDict.
@@ -269,21 +236,23 @@ constexpr Row kMiscRows[] = {
     // What the prelude's torch.autocast and torch.inference_mode are made of.
     {"cresset::enter_autocast(str device_type, int? dtype, bool enabled, bool? cache_enabled) -> int[]",
      kernel([](const std::string& type, IValue& dtype, bool enabled, IValue& caches) {
-       return enterAutocast(type, dtype, enabled, caches);
+       return EnteredModes::enterAutocast(type, dtype, enabled, caches);
      }),
      kEffect},
     {"cresset::exit_autocast(str device_type, int[] previous) -> ()",
-     kernel([](const std::string& type, const std::vector<int64_t>& previous) { exitAutocast(type, previous); }),
+     kernel([](const std::string& type, const std::vector<int64_t>& previous) {
+       EnteredModes::exitAutocast(type, previous);
+     }),
      kEffect},
     // As autocast casts the arguments of operators: parameters only once while it is on.
     {"cresset::cached_cast(Tensor(a) self, ScalarType dtype, Device device) -> Tensor(a)",
      kernel([](const at::Tensor& self, int64_t dtype, c10::Device device) {
-       return at::autocast::cached_cast(autocastDtype(dtype), self, device.type());
+       return at::autocast::cached_cast(static_cast<at::ScalarType>(dtype), self, device.type());
      }),
      Trait::None, Restriction::Internal},
-    {"cresset::enter_inference_mode(bool mode) -> ()", kernel([](bool mode) { ScriptInferenceModes::enter(mode); }),
-     kEffect},
-    {"cresset::exit_inference_mode() -> ()", kernel([]() { ScriptInferenceModes::exit(); }), kEffect},
+    {"cresset::enter_inference_mode(bool mode) -> ()",
+     kernel([](bool mode) { EnteredModes::enterInferenceMode(mode); }), kEffect},
+    {"cresset::exit_inference_mode() -> ()", kernel([]() { EnteredModes::exitInferenceMode(); }), kEffect},
     {"prim::TimePoint() -> int", kernel([]() {
        auto now = std::chrono::steady_clock::now().time_since_epoch();
        return static_cast<int64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
