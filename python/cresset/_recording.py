@@ -644,10 +644,13 @@ class Recorder(
         except BackendError as error:
             return self.options.failed(error)
         last_uses = self.with_last_uses(steps, used)
-        return _frames.new_plan(
-            self.code, self.start, end, self.num_registers, len(stack), last_uses, outputs, stores, info,
-            self.saved_by(num_saved, len(steps), info),
-        )  # fmt: skip
+        try:
+            return _frames.new_plan(
+                self.code, self.start, end, self.num_registers, len(stack), last_uses, outputs, stores, info,
+                self.saved_by(num_saved, len(steps), info),
+            )  # fmt: skip
+        except ValueError as error:
+            return self.options.malformed(self.code, self.start, error)
 
     def in_parts(self, value, known):
         """A result with tuples and lists of tensors that calls return as such that the plan makes of their parts, which a

@@ -1230,5 +1230,9 @@ class Calls:
         elif frame.drops:
             self.pending = None
         elif frame.finish is not None:
-            self.pending = frame.finish(self.returned)
+            try:
+                self.pending = frame.finish(self.returned)
+            except NoRow:
+                self.frames.append(frame)  # the line that calls runs as Python
+                raise
         self.has_returned = True

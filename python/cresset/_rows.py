@@ -133,7 +133,13 @@ def name_of_transform(function):
     return _transforms.get(function.__code__) or _transforms.get(function)
 
 
-_disables = next(code for code in torch._disable_dynamo.__code__.co_consts if getattr(code, "co_name", "") == "inner")
+def code_of_disabled(disable):
+    """The code of what torch._disable_dynamo makes of a function; None if it is written in another way than is known."""
+    constants = getattr(getattr(disable, "__code__", None), "co_consts", ())
+    return next((code for code in constants if getattr(code, "co_name", "") == "inner"), None)
+
+
+_disables = code_of_disabled(getattr(torch, "_disable_dynamo", None))
 
 
 def is_disabled(function):

@@ -187,6 +187,7 @@ class Segment:
         self.outside, self.delayed, self.pins = [], [], []
         self.sizes = set()  # registers of sizes of tensors, which are not negative
         self.roots = set()  # registers of their roots
+        self.measured = {}  # register of a length that stands for a step that checks a size: that step
         self.hidden = set()  # names that the class is to give, not the object
         self.nodes, self.inputs, self.examples, self.attributes = [], [], [], {}
         self.owners = []  # modules that attributes belong to
@@ -288,6 +289,7 @@ class Segment:
         call = ("Call", register, function, -1, None, (step[2],))
         self.add(Node(register, len, (Ref(step[2]),), self.place_of(step[2]), step=call))
         self.made_by[register] = call
+        self.measured[register] = step
         self.recorder.see(register, step[3])
         self.delayed.append(("CheckConst", -1, register, -1, step[3], ()))
 

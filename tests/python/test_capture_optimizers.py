@@ -122,6 +122,14 @@ def test_functions_that_torch_compile_leaves_alone():
             assert torch.equal(compiled(torch.ones(3), function), f(torch.ones(3), function))
 
 
+def test_another_torch_disables_in_another_way():
+    from cresset import _rows
+
+    assert _rows.code_of_disabled(torch._disable_dynamo) is not None
+    assert _rows.code_of_disabled(lambda function: function) is None
+    assert _rows.code_of_disabled(None) is None
+
+
 def test_searches_for_classes():
     cresset.reset()
     kinds = [torch.Tensor, torch.nn.Parameter]
