@@ -10,6 +10,7 @@ import operator
 import torch
 
 from . import _C
+from ._checkpoints import Checkpointed
 from ._recording_values import NamedTuple, NoRow, Pairs, Value, View
 from ._rows import argument_of, is_functional, is_in_place, was_added
 from ._segments import BINARY, COMPARE, COMPUTES, UNARY, is_traced
@@ -27,7 +28,18 @@ def begin_tape(tensor):
     return tensor.detach().requires_grad_()
 
 
-_OPERATORS = (*BINARY, *COMPARE, *UNARY, operator.getitem, operator.setitem, getattr, GRAD, REQUIRES_GRAD, begin_tape)
+_OPERATORS = (
+    *BINARY,
+    *COMPARE,
+    *UNARY,
+    operator.getitem,
+    operator.setitem,
+    getattr,
+    GRAD,
+    REQUIRES_GRAD,
+    begin_tape,
+    _C._as_gradients,
+)
 
 
 def are_plain_leaves(*tensors):
@@ -114,6 +126,7 @@ class Gradients:
                 function = function.function if type(function) is _C._CallInModes else function
                 is_known = any(function is each for each in _OPERATORS) or is_traced(function)
                 is_known = is_known or is_functional(function) or is_in_place(function)
+                is_known = is_known or type(function) is Checkpointed
                 if is_known and not was_added(function):
                     made.add(register)
             elif kind in COMPUTES and (kind, names) != ("GetAttr", "grad"):
@@ -127,6 +140,10 @@ class Gradients:
         """`requires_grad_` of a tensor that a call of the plan has made: it becomes a leaf of the plan's own."""
         value = arguments[0] if arguments else None
         flag = argument_of(arguments, names, "requires_grad", 1)
+        if len(arguments) == 2 and flag is not None and self.is_off_tape(value) and not self.flag_of(flag):
+            self.identical(callee)
+            self.pending = value  # as it is
+            return
         may_be = (
             self.options.backend is None
             and not _C._is_transformed()
@@ -144,6 +161,15 @@ class Gradients:
         self.see(register, value.object)
         self.written[register] = value.register
         self.pending = value  # the same object
+
+    def is_off_tape(self, value):
+        """Whether a tensor requires no gradients, checked."""
+        if not self.is_tensor(value) or value.object.requires_grad:
+            return False
+        register = self.emit("GetAttr", self.register(value), object="requires_grad")
+        self.see(register, False)
+        self.check("CheckIs", register, object=False)
+        return True
 
     def set_requires_grad(self, owner, flag):
         """`x.requires_grad = flag`."""

@@ -61,7 +61,7 @@ def devices_and_dtypes(*tensors):
 
 
 #: What reads nothing that a write to a tensor's memory changes.
-OF_KINDS = (*OF_SIZES, devices_and_dtypes, dict.get, getattr, kinds_of)
+OF_KINDS = (*OF_SIZES, devices_and_dtypes, dict.get, getattr, kinds_of, _C._are_leaves, _C._are_same_objects)
 
 
 traced_functions = (
@@ -254,7 +254,7 @@ class Segment:
         if value is None:
             raise NotAGraph("a result that was not seen", target)
         keeps_place = kind == "Call" and self.keeps_place(step)
-        is_gradient = kind == "GetAttr" and step[4] == "grad"  # which no call of a plan changes
+        is_gradient = kind == "GetAttr" and step[4] == "grad"  # which a plan sets at its end
         if (target in self.recorder.aside or is_gradient) and not depends:
             self.outside.append(step)
             return
