@@ -93,18 +93,21 @@ class Gradients:
     def check_leaves(self, name):
         """Checks that the tape of what is computed begins in the plan."""
         steps = {step[1]: step for step in self.steps}
-        made = self.made_of_tensors()
-        outside = [
-            register for register, value in self.values.items() if self.is_tensor(value) and register not in made
-        ]
-        if any(steps.get(register, ("Call",))[0] == "Call" for register in outside) or self.calls_added():
+        outside = self.tensors_from_outside()
+        if any(steps[register][0] == "Call" for register in outside) or self.calls_added():
             raise NoRow(f"{name} along what other functions compute")
-        if not are_plain_leaves(*[self.values[register].object for register in outside]):
+        if not are_plain_leaves(*outside.values()):
             raise NoRow(f"{name} along what was computed before, or with hooks")
         function = self.register(self.constant(are_plain_leaves))
-        result = self.emit("Call", function, inputs=outside)
+        result = self.emit("Call", function, inputs=list(outside))
         self.see(result, True)
         self.check("CheckIs", result, object=True)
+
+    def tensors_from_outside(self):
+        """{register: tensor} of those that the plan has and that its calls have not computed."""
+        kept = {step[1] for step in self.steps} - self.made_of_tensors()
+        values = self.values.items()
+        return {register: value.object for register, value in values if register in kept and self.is_tensor(value)}
 
     def check_untransformed(self):
         """Checks that no transform of torch.func runs, within which a tape is another thing."""

@@ -169,11 +169,7 @@ class Leaves:
     def leaves_of_tape(self, name):
         """The leaves that a tape may lead to which the plan has recorded: each run checks that these are all."""
         steps, made = {step[1]: step for step in self.steps}, self.made_of_tensors()
-        outside = {
-            register: value.object
-            for register, value in self.values.items()
-            if self.is_tensor(value) and register in steps and register not in made
-        }
+        outside = self.tensors_from_outside()
         if any(steps[register][0] == "Call" for register in outside) or self.calls_added():
             raise NoRow(f"{name} along what other functions compute")
         required = tuple(tensor.requires_grad for tensor in outside.values())
