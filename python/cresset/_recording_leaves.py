@@ -146,12 +146,16 @@ class Leaves:
             raise NoRow(f"{name} with other arguments")
         for function, code in ((BACKWARD, BACKWARD_CODE), (BACKWARD_OF_TENSORS, BACKWARD_OF_TENSORS_CODE)):
             self.has_code(function, code)
+        names_of_module = self.module_dict(self.constant(torch.autograd), torch.autograd.__dict__)
+        function = self.dict_item(names_of_module, "backward", torch.autograd.__dict__["backward"])
+        if function.object is not BACKWARD_OF_TENSORS:
+            raise NoRow(f"{name} by another torch.autograd.backward")
+        self.identical(function)
         self.identical(callee)
         self.check_untransformed()
-        before = [(leaf, self.gradient_at(leaf)) for leaf in self.leaves_of_tape(name)]
-        for _, value in before:
-            if not self.is_none(value) and not self.is_plain_gradient(value.object):
-                raise NoRow(f"{name} to a gradient of another kind")
+        outside = self.tensors_from_outside()
+        before = [(leaf, self.gradient_at(leaf)) for leaf in self.leaves_of_tape(name, outside)]
+        self.check_gradients(name, [value for _, value in before if not self.is_none(value)], outside)
         versions = [None if value.object is None else value.object._version for _, value in before]
         self.num_calls += 1
         self.num_saved += INSTRUCTIONS_OF_BACKWARD
@@ -166,10 +170,20 @@ class Leaves:
     def is_plain_gradient(tensor):
         return tensor.layout is torch.strided and tensor.is_cpu and not tensor.is_quantized and not tensor.requires_grad
 
-    def leaves_of_tape(self, name):
+    def check_gradients(self, name, gradients, outside):
+        """Checks that what a backward pass adds to is nothing that it reads, or adds to elsewhere."""
+        if not all(self.is_plain_gradient(value.object) for value in gradients):
+            raise NoRow(f"{name} to a gradient of another kind")
+        own = [self.register(value) for value in gradients]
+        registers = [*own, *(register for register in outside if register not in own)]
+        if own and not _C._have_own_memory(len(own), *[self.values[register].object for register in registers]):
+            raise NoRow(f"{name} to a gradient in memory that something else is in")
+        if own:
+            self.require(_C._have_own_memory, len(own), registers)
+
+    def leaves_of_tape(self, name, outside):
         """The leaves that a tape may lead to which the plan has recorded: each run checks that these are all."""
         steps, made = {step[1]: step for step in self.steps}, self.made_of_tensors()
-        outside = self.tensors_from_outside()
         if any(steps[register][0] == "Call" for register in outside) or self.calls_added():
             raise NoRow(f"{name} along what other functions compute")
         required = tuple(tensor.requires_grad for tensor in outside.values())

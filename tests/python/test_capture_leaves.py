@@ -103,7 +103,17 @@ def checkpointed(net, optimizer, x, y):
     return loss
 
 
+def in_autocast(net, optimizer, x, y):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = F.cross_entropy(net(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
 LOOPS = [
+    in_autocast,
     train, keeping_gradients, of_module, in_two_parts, accumulating, clipped, with_a_penalty, without_gradients, checkpointed,
 ]  # fmt: skip
 
@@ -218,6 +228,56 @@ def test_gradients_that_are_one_tensor():
             assert torch.allclose(p.grad, q.grad, rtol=1e-4, atol=1e-5)
         if i > 4:
             assert ours[0][0].bias.grad is ours[0][2].weight.grad
+
+
+def test_gradients_in_memory_of_others():
+    """A gradient is added to what the pass reads, or what was given."""
+
+    def f(w, x):
+        loss = (torch.tanh(w * x) * x).sum()
+        loss.backward()
+        return loss.detach() * 2
+
+    cresset.reset()
+    compiled = cresset.compile(f)
+    for i in range(12):
+        found = []
+        for function in (f, compiled):
+            torch.manual_seed(i)
+            w, x = torch.randn(4, requires_grad=True), torch.randn(8)
+            w.grad = torch.ones(4) if i < 5 else (x[4:], x[:4], w.detach())[i % 3]
+            try:
+                found.append([function(w, x[:4]), w.grad, w, x])
+            except RuntimeError as error:  # "modified by an inplace operation"
+                found.append([torch.tensor(len(str(error).partition(":")[0])), w.grad, w, x])
+        for a, b in zip(*found, strict=True):
+            assert torch.allclose(a, b), i
+    assert any(plan.applied > 2 for plan in cresset.explain(compiled).plans)
+
+
+def test_changed_backward_passes(monkeypatch):
+    def f(w):
+        loss = torch.tanh(w * 2).exp().sum()
+        loss.backward()
+        return loss.detach() * 2
+
+    cresset.reset()
+    compiled, seen = cresset.compile(f), []
+    for i in range(14):
+        if i == 5:
+            old = torch.autograd.backward
+            monkeypatch.setattr(torch.autograd, "backward", lambda *a, **k: seen.append(1) or old(*a, **k))
+        if i == 8:
+            monkeypatch.undo()
+        if i == 11:
+            before = torch.Tensor.backward
+            monkeypatch.setattr(torch.Tensor, "backward", lambda self: seen.append(2) or before(self))
+        w = torch.randn(4, requires_grad=True)
+        compiled(w)
+        grad, w.grad = w.grad, None
+        f(w)
+        assert torch.equal(w.grad, grad)
+    assert seen == [1, 1] * 3 + [2, 2] * 3
 
 
 def test_one_parameter_by_two_names():

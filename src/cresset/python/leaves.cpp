@@ -22,8 +22,21 @@ bool areLeaves(const std::vector<bool>& required, const py::args& tensors) {
     if (tensor._fw_grad(0).defined()) return false;
     if (!required[i]) continue;
     const bool is_plain = tensor.layout() == at::kStrided && tensor.is_cpu() && !tensor.is_quantized() &&
-                          tensor.grad_dtype() == tensor.scalar_type();
+                          !tensor.is_complex() && tensor.grad_dtype() == tensor.scalar_type();
     if (!is_plain || !isPlainLeaf(*tensor.unsafeGetTensorImpl())) return false;
+  }
+  return true;
+}
+
+/// Whether each of the first `count` tensors is in memory that no other tensor is in.
+bool haveOwnMemory(size_t count, const py::args& tensors) {
+  std::unordered_set<const c10::StorageImpl*> own;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const at::Tensor& tensor = THPVariable_Unpack(tensors[i].ptr());
+    if (!tensor.has_storage()) return false;
+    const c10::StorageImpl* memory = tensor.storage().unsafeGetStorageImpl();
+    if (i < count && !own.insert(memory).second) return false;
+    if (i >= count && own.contains(memory)) return false;
   }
   return true;
 }
@@ -85,6 +98,7 @@ py::list asGradients(const py::args& leaves_and_gradients) {
 void bindLeaves(py::module_& module) {
   module.def("_are_leaves", &areLeaves);
   module.def("_are_same_objects", &areSameObjects);
+  module.def("_have_own_memory", &haveOwnMemory);
   module.def("_as_gradients", &asGradients);
 }
 

@@ -5,7 +5,7 @@
 
 namespace cresset::python {
 
-/// `_are_leaves`, `_are_same_objects`, `_as_gradients`.
+/// `_are_leaves`, `_are_same_objects`, `_have_own_memory`, `_as_gradients`.
 void bindLeaves(py::module_& module);
 
 }  // namespace cresset::python
