@@ -167,8 +167,9 @@ class Gradients:
 
     def is_off_tape(self, value):
         """Whether a tensor requires no gradients, checked."""
-        if not self.is_tensor(value) or value.object.requires_grad:
+        if not self.is_tensor(value) or value.object.requires_grad or self.options.backend is not None:
             return False
+        self.not_in_transform("a tensor's requires_grad_")
         register = self.emit("GetAttr", self.register(value), object="requires_grad")
         self.see(register, False)
         self.check("CheckIs", register, object=False)

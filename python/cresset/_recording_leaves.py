@@ -208,6 +208,8 @@ class Leaves:
             if now is not value.object and (value.object is not None or type(now) is not torch.Tensor):
                 raise NoRow(f"{name} that gives a leaf another gradient")
             if now is not None and now._version != version:
+                if not self.is_plain_gradient(now):
+                    raise NoRow(f"{name} to a gradient of another kind")
                 reached.append((leaf, value, now))
         if not reached:
             raise NoRow(f"{name} that reaches no leaf")

@@ -261,8 +261,11 @@ class Objects:
         elif name == "grad" and found is GRAD_OF_TENSORS and not as_method:
             self.gradient_of(owner)
         elif name == "grad_fn" and found is FUNCTION_OF_TENSORS and owner.object.is_leaf and not as_method:
-            frame.stack.append(self.constant(None))
+            self.not_in_transform("a tensor's grad_fn")
+            if self.options.backend is not None:
+                raise NoRow("a tensor's grad_fn in a graph of a backend")
             self.check_leaf(owner)
+            frame.stack.append(self.constant(None))
         elif as_method and (found is BACKWARD or (name in WRITTEN_IN_PYTHON and type(found) is types.FunctionType)):
             self.push_method(frame, self.constant(found), owner)  # the class is checked
         elif not as_method and is_functional_attribute(name, found):

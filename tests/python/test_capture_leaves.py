@@ -555,7 +555,13 @@ def test_what_other_passes_do():
             assert "grad can be implicitly created only for scalar outputs" in str(error)
         return y
 
-    for f in (of_inputs, with_tape, from_outside, own_leaf, not_a_number):
+    def sparse(w, x):
+        y = F.embedding(torch.tensor([0, 2]), w, sparse=True).sin().exp().sum()
+        y.backward()
+        w.grad = w.grad.to_dense()
+        return y
+
+    for f in (of_inputs, with_tape, from_outside, own_leaf, not_a_number, sparse):
         cresset.reset()
         compiled = cresset.compile(f)
         for i in range(6):
