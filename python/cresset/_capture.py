@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import torch
 
 from . import _frames
+from . import options as cresset_options
 from ._graph_modules import BackendError, line_at
 from ._recording import Recorder
 from ._recording_values import END, MODULE_CODES, WATCHERS, graph_break
@@ -52,6 +53,11 @@ def _why_not():
     if reason is not None:
         warnings.warn(f"cresset.compile leaves programs as they are on this Python: {reason}.", stacklevel=2)
     return reason
+
+
+@functools.cache
+def _warn_of(text):
+    warnings.warn(text, stacklevel=2)
 
 
 class Options:
@@ -113,6 +119,19 @@ class Options:
         codes[id(code_of_plan)] = weakref.ref(code_of_plan)
         self.branches[id(code), position] = (weakref.ref(code), before, codes)
         return before is None
+
+    def malformed(self, code, position, error):
+        """What is said of a plan that the recorder made and that is none: an error in it. The program runs on as Python, or
+        gets the exception."""
+        where = f"{code.co_name}, line {line_at(code, position)}"
+        self.note(code, position, f"an internal error: {error}")
+        if cresset_options.optimizer_errors != "raise":
+            _warn_of(
+                f"cresset.compile runs {where}, as Python, since its plan has an error ({error}). Please report it."
+            )
+            return None
+        raised = RuntimeError(f"cresset.compile: {where}: {error}")
+        return raised if self.is_simple else self.failed(raised)
 
     def failed(self, error):
         self.failures[threading.get_ident()] = error

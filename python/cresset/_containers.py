@@ -54,12 +54,25 @@ class _Shared:
 class _KeyOfOtherType(KeyError, TypeError):
     """A KeyError, as Python's dict raises, that is torch.jit's TypeError too."""
 
+    def __reduce__(self):
+        return _error_of_other_type, (KeyError, self.args)
+
 
 class _ValueOfOtherType(ValueError, TypeError):
     """A ValueError, as Python's list raises, that is torch.jit's TypeError too."""
 
+    def __reduce__(self):
+        return _error_of_other_type, (ValueError, self.args)
 
-_KeyOfOtherType.__name__, _ValueOfOtherType.__name__ = "KeyError", "ValueError"
+
+_of_other_type = {KeyError: _KeyOfOtherType, ValueError: _ValueOfOtherType}
+for _base, _kind in _of_other_type.items():  # what a traceback calls them
+    _kind.__name__, _kind.__qualname__, _kind.__module__ = _base.__name__, _base.__qualname__, _base.__module__
+
+
+def _error_of_other_type(base, arguments):
+    """Pickles refer to classes by name, which is the base's."""
+    return _of_other_type[base](*arguments)
 
 
 def _restore(cls, type_text, contents):

@@ -306,7 +306,7 @@ class Phases:
             ):
                 continue
             takes_tensors = node.arguments and any(self.is_of_tensors(each) for each in refs_of(node.arguments))
-            is_leaf = node.function in (REQUIRES_GRAD, begin_tape) or node.register in self.leaves
+            is_leaf = node.function in (REQUIRES_GRAD, begin_tape, _C._as_gradients) or node.register in self.leaves
             if node.register not in self.wanted and takes_tensors and not is_leaf:
                 raise self.refusal(node)
 

@@ -29,6 +29,7 @@ from ._recording_containers import Containers
 from ._recording_environment import Environment
 from ._recording_functional import Functional
 from ._recording_gradients import Gradients
+from ._recording_leaves import Leaves
 from ._recording_lists import Lists
 from ._recording_modes import Modes
 from ._recording_modules import Modules
@@ -110,6 +111,7 @@ class Recorder(
     Modules,
     Functional,
     Gradients,
+    Leaves,
     Transforms,
     Traces,
     Checkpoints,
@@ -182,6 +184,7 @@ class Recorder(
         self.on_stack = {value.register for value in self.frames[0].stack if value is not NULL}
         self.checkpoint = None
         self.init_writes()
+        self.init_leaves()
 
     # ---- Steps
 
@@ -628,6 +631,7 @@ class Recorder(
         places = [] if self.at_end else list(variables.items())
         places += [(self.num_variables + place, value) for place, value in enumerate(stack)]
         try:
+            self.check_same_leaves()
             if self.options.fullgraph and self.options.backend is None and not self.stores:
                 known = {}
                 places = [(place, self.in_parts(value, known)) for place, value in places]
@@ -644,10 +648,13 @@ class Recorder(
         except BackendError as error:
             return self.options.failed(error)
         last_uses = self.with_last_uses(steps, used)
-        return _frames.new_plan(
-            self.code, self.start, end, self.num_registers, len(stack), last_uses, outputs, stores, info,
-            self.saved_by(num_saved, len(steps), info),
-        )  # fmt: skip
+        try:
+            return _frames.new_plan(
+                self.code, self.start, end, self.num_registers, len(stack), last_uses, outputs, stores, info,
+                self.saved_by(num_saved, len(steps), info),
+            )  # fmt: skip
+        except ValueError as error:
+            return self.options.malformed(self.code, self.start, error)
 
     def in_parts(self, value, known):
         """A result with tuples and lists of tensors that calls return as such that the plan makes of their parts, which a

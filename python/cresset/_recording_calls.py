@@ -18,6 +18,7 @@ from ._recording_checkpoints import CHECKPOINT
 from ._recording_environment import reads_environment
 from ._recording_functional import ITERATED, ITERATED_MODULES
 from ._recording_gradients import GRAD, REQUIRES_GRAD
+from ._recording_leaves import BACKWARD
 from ._recording_lists import GROUP, is_of_lists
 from ._recording_modes import RECORD
 from ._recording_transforms import OF_TAPES, Pullback, Transformed
@@ -297,6 +298,8 @@ class Calls:
             self.call_transform(view, frame, callee, arguments, names)
         elif callee.object is GRAD:
             self.call_grad(callee, arguments, names)
+        elif callee.object is BACKWARD:
+            self.call_backward(callee, arguments, names)
         elif callee.object is REQUIRES_GRAD:
             self.call_requires_grad(callee, arguments, names)
         elif callee.object is functional_call:
@@ -1230,5 +1233,9 @@ class Calls:
         elif frame.drops:
             self.pending = None
         elif frame.finish is not None:
-            self.pending = frame.finish(self.returned)
+            try:
+                self.pending = frame.finish(self.returned)
+            except NoRow:
+                self.frames.append(frame)  # the line that calls runs as Python
+                raise
         self.has_returned = True

@@ -16,7 +16,7 @@ from ._own_graphs import compile_nodes, is_wanted, refs_of
 from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
 from ._recording_traces import ambient
 from ._recording_values import PLAIN, Fresh, Keywords, NoRow, Value
-from ._segments import NotAGraph, Segment, reads_of
+from ._segments import NotAGraph, Segment, is_of_tensors, is_tensor, reads_of
 
 CHECKPOINT = torch.utils.checkpoint.checkpoint
 CODES = {CHECKPOINT: CHECKPOINT.__code__, inspect.unwrap(CHECKPOINT): inspect.unwrap(CHECKPOINT).__code__}
@@ -90,8 +90,9 @@ class Checkpoints:
         made = {step[1] for step in self.steps[region.first_step :]}
         nodes = [node for node in segment.nodes if node.register in made or not made.isdisjoint(refs_in(node))]
         kept = [step for step in segment.outside if id(step) not in known]
-        delayed = [step for step in segment.delayed if id(step) not in known]
+        nodes = self.without_parts(nodes, kept)
         inside = {node.register for node in nodes}
+        checks, delayed = self.checks_of_checkpoint(segment, known, made)
         outputs, structures = self.needed_of(segment, inside, results, delayed)
         inputs = dict.fromkeys(register for node in nodes for register in refs_in(node) if register not in inside)
         if not any(self.is_tensor(self.values[register]) for register in outputs):
@@ -99,13 +100,42 @@ class Checkpoints:
         self.require_pure(nodes, inputs, outputs, region.may_draw)
         saved = [place for place, register in enumerate(inputs) if register in region.saved]
         steps = self.steps_of_checkpoint(nodes, list(inputs), outputs, saved)
-        self.steps[:] = [*before, *kept, *segment.pins, *steps, *structures, *delayed]
+        self.steps[:] = [*before, *kept, *checks, *segment.pins, *steps, *structures, *delayed]
         gone = made - {step[1] for step in self.steps}
         for key, value in list(self.checked.items()):
             if getattr(value, "register", None) in gone:
                 del self.checked[key]
+        self.num_traced = min(self.num_traced, region.first_step)
         self.num_saved += INSTRUCTIONS_OF_CHECKPOINT + INSTRUCTIONS_OF_CALL * len(nodes)
         return result
+
+    @staticmethod
+    def without_parts(nodes, kept):
+        """The calls without those that only take what was computed before out of its container, which are added to the steps
+        before the graph: the tape sees the tensors that a graph is given, not those in containers."""
+        inside, rest = {node.register for node in nodes}, []
+        for node in nodes:
+            if node.step is not None and node.step[0] == "Item" and node.step[2] not in inside:
+                inside.discard(node.register)
+                kept.append(node.step)
+            else:
+                rest.append(node)
+        return rest
+
+    @staticmethod
+    def checks_of_checkpoint(segment, known, made):
+        """The checks of tensor calls' results that steps of the checkpoint (not `known`) make: those of results that were there
+        before it, and those of what it has made itself (the registers `made`), which come after its graph."""
+        before, after = [], []
+        for step in segment.delayed:
+            original = segment.measured.get(step[2], step)
+            if id(original) in known:
+                continue
+            if made.isdisjoint(reads_of(original)):
+                before.append(original)
+            else:
+                after.append(step)
+        return before, after
 
     def parts_of_result(self, value):
         """The Values in a result: tensors, also in tuples, lists and dicts."""
@@ -153,6 +183,8 @@ class Checkpoints:
                 raise NoRow(
                     f"{NAME} with a call of {name} in place"
                 )  # PyTorch takes what it has kept as it was written to
+        if any(is_of_tensors(each) and not is_tensor(each) for each in self.objects_in(inputs)):
+            raise NoRow(f"{NAME} that takes containers of tensors")
         if share_memory(self.objects_in(inputs), self.objects_in(outputs)):
             raise NoRow(f"{NAME} that returns what shares memory")
 

@@ -10,6 +10,7 @@ import operator
 import torch
 
 from . import _C
+from ._checkpoints import Checkpointed
 from ._recording_values import NamedTuple, NoRow, Pairs, Value, View
 from ._rows import argument_of, is_functional, is_in_place, was_added
 from ._segments import BINARY, COMPARE, COMPUTES, UNARY, is_traced
@@ -27,7 +28,18 @@ def begin_tape(tensor):
     return tensor.detach().requires_grad_()
 
 
-_OPERATORS = (*BINARY, *COMPARE, *UNARY, operator.getitem, operator.setitem, getattr, GRAD, REQUIRES_GRAD, begin_tape)
+_OPERATORS = (
+    *BINARY,
+    *COMPARE,
+    *UNARY,
+    operator.getitem,
+    operator.setitem,
+    getattr,
+    GRAD,
+    REQUIRES_GRAD,
+    begin_tape,
+    _C._as_gradients,
+)
 
 
 def are_plain_leaves(*tensors):
@@ -81,18 +93,21 @@ class Gradients:
     def check_leaves(self, name):
         """Checks that the tape of what is computed begins in the plan."""
         steps = {step[1]: step for step in self.steps}
-        made = self.made_of_tensors()
-        outside = [
-            register for register, value in self.values.items() if self.is_tensor(value) and register not in made
-        ]
-        if any(steps.get(register, ("Call",))[0] == "Call" for register in outside) or self.calls_added():
+        outside = self.tensors_from_outside()
+        if any(steps[register][0] == "Call" for register in outside) or self.calls_added():
             raise NoRow(f"{name} along what other functions compute")
-        if not are_plain_leaves(*[self.values[register].object for register in outside]):
+        if not are_plain_leaves(*outside.values()):
             raise NoRow(f"{name} along what was computed before, or with hooks")
         function = self.register(self.constant(are_plain_leaves))
-        result = self.emit("Call", function, inputs=outside)
+        result = self.emit("Call", function, inputs=list(outside))
         self.see(result, True)
         self.check("CheckIs", result, object=True)
+
+    def tensors_from_outside(self):
+        """{register: tensor} of those that the plan has and that its calls have not computed."""
+        kept = {step[1] for step in self.steps} - self.made_of_tensors()
+        values = self.values.items()
+        return {register: value.object for register, value in values if register in kept and self.is_tensor(value)}
 
     def check_untransformed(self):
         """Checks that no transform of torch.func runs, within which a tape is another thing."""
@@ -114,6 +129,7 @@ class Gradients:
                 function = function.function if type(function) is _C._CallInModes else function
                 is_known = any(function is each for each in _OPERATORS) or is_traced(function)
                 is_known = is_known or is_functional(function) or is_in_place(function)
+                is_known = is_known or type(function) is Checkpointed
                 if is_known and not was_added(function):
                     made.add(register)
             elif kind in COMPUTES and (kind, names) != ("GetAttr", "grad"):
@@ -127,6 +143,10 @@ class Gradients:
         """`requires_grad_` of a tensor that a call of the plan has made: it becomes a leaf of the plan's own."""
         value = arguments[0] if arguments else None
         flag = argument_of(arguments, names, "requires_grad", 1)
+        if len(arguments) == 2 and flag is not None and self.is_off_tape(value) and not self.flag_of(flag):
+            self.identical(callee)
+            self.pending = value  # as it is
+            return
         may_be = (
             self.options.backend is None
             and not _C._is_transformed()
@@ -144,6 +164,16 @@ class Gradients:
         self.see(register, value.object)
         self.written[register] = value.register
         self.pending = value  # the same object
+
+    def is_off_tape(self, value):
+        """Whether a tensor requires no gradients, checked."""
+        if not self.is_tensor(value) or value.object.requires_grad or self.options.backend is not None:
+            return False
+        self.not_in_transform("a tensor's requires_grad_")
+        register = self.emit("GetAttr", self.register(value), object="requires_grad")
+        self.see(register, False)
+        self.check("CheckIs", register, object=False)
+        return True
 
     def set_requires_grad(self, owner, flag):
         """`x.requires_grad = flag`."""

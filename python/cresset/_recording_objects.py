@@ -9,6 +9,7 @@ import torch
 
 from . import _frames
 from ._recording_gradients import REQUIRES_GRAD
+from ._recording_leaves import BACKWARD, GRAD_OF_TENSORS
 from ._recording_transforms import OF_TAPES
 from ._recording_values import (
     AS_THEY_ARE,
@@ -58,7 +59,7 @@ from ._rows import (
 )
 from ._segments import has_names
 
-GRAD_OF_TENSORS = torch.Tensor.grad
+FUNCTION_OF_TENSORS = torch.Tensor.grad_fn
 CLASS_OF_OBJECTS = object.__dict__["__class__"]
 NAMES_OF_CLASSES = [type.__dict__[name] for name in ("__name__", "__qualname__")]
 
@@ -246,16 +247,6 @@ class Objects:
         value = self.dict_item(self.module_dict(inner, module.__dict__), name, module.__dict__[name])
         self.push_callable(frame, value, as_method)
 
-    def gradient_of(self, owner):
-        """`p.grad` of a leaf, as a look at another one's warns."""
-        self.not_in_transform("a tensor's grad")
-        if not owner.object.is_leaf or self.options.backend is not None:
-            raise NoRow("the grad of a tensor that is no leaf")
-        is_leaf = self.emit("GetAttr", self.register(owner), object="is_leaf")
-        self.see(is_leaf, True)
-        self.check("CheckIs", is_leaf, object=True)
-        self.pending = self.emit("GetAttr", self.register(owner), object="grad")
-
     def tensor_attribute(self, frame, owner, name, as_method):
         found = self.class_attribute(owner, name)
         self.lacks(owner, name)
@@ -269,7 +260,13 @@ class Objects:
                 frame.stack.append(BoundMethod(method, owner))
         elif name == "grad" and found is GRAD_OF_TENSORS and not as_method:
             self.gradient_of(owner)
-        elif as_method and name in WRITTEN_IN_PYTHON and type(found) is types.FunctionType:
+        elif name == "grad_fn" and found is FUNCTION_OF_TENSORS and owner.object.is_leaf and not as_method:
+            self.not_in_transform("a tensor's grad_fn")
+            if self.options.backend is not None:
+                raise NoRow("a tensor's grad_fn in a graph of a backend")
+            self.check_leaf(owner)
+            frame.stack.append(self.constant(None))
+        elif as_method and (found is BACKWARD or (name in WRITTEN_IN_PYTHON and type(found) is types.FunctionType)):
             self.push_method(frame, self.constant(found), owner)  # the class is checked
         elif not as_method and is_functional_attribute(name, found):
             self.pending = self.compute("GetAttr", self.register(owner), object=name, owned=self.is_owned(owner))
@@ -603,6 +600,9 @@ class Objects:
     def store_attribute(self, owner, name, value):
         if self.is_tensor(owner) and name == "requires_grad":
             self.set_requires_grad(owner, value)
+            return
+        if self.is_tensor(owner) and name == "grad":
+            self.set_gradient(owner, value)
             return
         if not isinstance(owner, Value) or isinstance(owner, Fresh) or self.is_tensor(owner):
             raise NoRow("an attribute of a container or tensor that is set")

@@ -286,10 +286,7 @@ class Transforms:
         """Checks which tensors from outside require gradients: with the calls of the plan, that decides which results do."""
         if self.calls_added():
             raise NoRow(f"{NAME} of what other functions compute")
-        made = self.made_of_tensors()
-        outside = [
-            register for register, value in self.values.items() if self.is_tensor(value) and register not in made
-        ]
+        outside = list(self.tensors_from_outside())
         flags = which_require_grad(*[self.values[register].object for register in outside])
         register = self.emit("Call", self.register(self.constant(which_require_grad)), inputs=outside)
         self.see(register, flags)

@@ -15,6 +15,7 @@ from ._recording_values import NoRow
 from ._rows import is_functional, is_in_place, memory_of_calls, was_added
 from ._segments import BINARY, COMPARE, COMPUTES, STRUCTURES, UNARY, is_tensor, is_traced
 
+GRAD = torch.autograd.grad
 MAX_SAVED = 1 << 14  # elements: what is larger takes longer to save than the Python around the write takes
 MAX_INPUTS = 64
 VIEW_ATTRIBUTES = ("data", "T", "mT", "H", "mH")
@@ -147,7 +148,7 @@ class Writes:
                 self.origins[target] = self.origins[a]
             elif kind == "Call":
                 self.origins[target] = self.leaves_of_call(step)
-            elif kind in COMPUTES:
+            elif kind in COMPUTES and (kind, names) != ("GetAttr", "grad"):  # which is a tensor from outside
                 is_cut = kind == "GetAttr" and names == "data"
                 self.origins[target] = set() if is_cut else self.joined_leaves((a, *inputs))
             written = self.written.get(target)
@@ -171,6 +172,8 @@ class Writes:
         callee, modes = self.values[a].object, ()
         if type(callee) is _C._CallInModes:
             callee, modes = callee.function, callee.modes
+        if callee is _C._as_gradients or (callee is GRAD and "create_graph" not in names):
+            return set()
         is_known = is_functional(callee) or is_in_place(callee) or is_of_operators(callee) or is_traced(callee)
         if not is_known or was_added(callee) or "requires_grad" in (names or ()):
             return None
@@ -181,7 +184,7 @@ class Writes:
     def source_of(self, register, what):
         """The tensor, or the view, as it can be had before all calls of the plan."""
         step = self.step_of.get(register)
-        if step is None or step[0] not in COMPUTES:
+        if step is None or step[0] not in COMPUTES or (step[0], step[4]) == ("GetAttr", "grad"):
             return register
         kind, _, a, b, object, inputs = step
         if ("source", register) in self.checked:

@@ -21,7 +21,7 @@ from . import _C
 
 # Of functions that C++ defines under the name of an operator, the operator table says it. These are the others: functions
 # of Python's, those that choose among operators, and questions for the kind of a tensor or the state.
-FUNCTIONS = """atleast_1d atleast_2d cumulative_trapezoid gradient trapezoid trapz is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled
+FUNCTIONS = """atleast_1d atleast_2d is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled
  is_tensor tensor _transformer_encoder_layer_fwd _unique2""".split()
 METHODS = """bfloat16 bool byte cdouble cfloat char cpu dim double float half int is_complex is_floating_point item long ndimension numel short split unflatten""".split()
 # Methods of tensors in Python, which call functions of the table: plans have what they do.
@@ -133,7 +133,13 @@ def name_of_transform(function):
     return _transforms.get(function.__code__) or _transforms.get(function)
 
 
-_disables = next(code for code in torch._disable_dynamo.__code__.co_consts if getattr(code, "co_name", "") == "inner")
+def code_of_disabled(disable):
+    """The code of what torch._disable_dynamo makes of a function; None if it is written in another way than is known."""
+    constants = getattr(getattr(disable, "__code__", None), "co_consts", ())
+    return next((code for code in constants if getattr(code, "co_name", "") == "inner"), None)
+
+
+_disables = code_of_disabled(getattr(torch, "_disable_dynamo", None))
 
 
 def is_disabled(function):

@@ -61,7 +61,8 @@ def devices_and_dtypes(*tensors):
 
 
 #: What reads nothing that a write to a tensor's memory changes.
-OF_KINDS = (*OF_SIZES, devices_and_dtypes, dict.get, getattr, kinds_of)
+OF_KINDS = (*OF_SIZES, devices_and_dtypes, dict.get, getattr, kinds_of, _C._are_leaves, _C._are_same_objects,
+            _C._have_own_memory)  # fmt: skip
 
 
 traced_functions = (
@@ -187,6 +188,7 @@ class Segment:
         self.outside, self.delayed, self.pins = [], [], []
         self.sizes = set()  # registers of sizes of tensors, which are not negative
         self.roots = set()  # registers of their roots
+        self.measured = {}  # register of a length that stands for a step that checks a size: that step
         self.hidden = set()  # names that the class is to give, not the object
         self.nodes, self.inputs, self.examples, self.attributes = [], [], [], {}
         self.owners = []  # modules that attributes belong to
@@ -253,7 +255,7 @@ class Segment:
         if value is None:
             raise NotAGraph("a result that was not seen", target)
         keeps_place = kind == "Call" and self.keeps_place(step)
-        is_gradient = kind == "GetAttr" and step[4] == "grad"  # which no call of a plan changes
+        is_gradient = kind == "GetAttr" and step[4] == "grad"  # which a plan sets at its end
         if (target in self.recorder.aside or is_gradient) and not depends:
             self.outside.append(step)
             return
@@ -288,6 +290,7 @@ class Segment:
         call = ("Call", register, function, -1, None, (step[2],))
         self.add(Node(register, len, (Ref(step[2]),), self.place_of(step[2]), step=call))
         self.made_by[register] = call
+        self.measured[register] = step
         self.recorder.see(register, step[3])
         self.delayed.append(("CheckConst", -1, register, -1, step[3], ()))
 

@@ -238,6 +238,25 @@ def derived_of(a, b, k, kind):
         return (v.sin() * h + v).sum()
     return torch.func.grad(of)(a, k) * 2 + torch.func.grad(lambda v: (v * a).tanh().sum())(a)
 
+def learned(layer, a, k, kind):
+    p = layer.linear.weight
+    if kind % 4 == 0:
+        p.grad = None
+    elif kind % 4 < 3:
+        layer.zero_grad(set_to_none=kind % 4 == 1)
+    y = torch.tanh(p * k).sum() + (a.detach().float().mean() * p).sum()
+    if not y.requires_grad:
+        return a + 1
+    y.backward(retain_graph=kind == 5)
+    if kind == 6:
+        (layer(p[0]) * k).sum().backward()
+        return a * p.grad.shape[0]
+    if kind > 6:
+        with torch.no_grad():
+            p -= p.grad * 0.1
+            layer.linear.bias.grad = p.grad[0] * k
+    return p.grad[0] + a
+
 def transformed(a, b, k, kind):
     a, h = a * 1, (b * 2).tanh() if isinstance(b, torch.Tensor) else b
     def of(v, u=1):
@@ -402,6 +421,7 @@ class Generator:
                     f"pulled({r.choice(self.tensors)}, {r.choice(['1', 'n', inner()])}, {r.choice(['True', 'False'])})"
                 ),
                 lambda: f"derived_of({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()}, {r.choice('0123')})",
+                lambda: f"learned(layer, {inner()}, {self.number()}, {r.randrange(9)})",
                 lambda: f"transformed({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()}, {r.randrange(12)})",
                 lambda: f"recomputed({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()}, {r.randrange(6)})",
                 lambda: f"listed({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()})",
@@ -822,6 +842,7 @@ class World:
             state += [(name, type(held).__name__) for name, held in vars(object).items()]
         state += [describe(self.layer.mean), describe(self.layer.last), describe(self.layer.calls)]
         state += [[describe(t), t._version] for t in (x.detach(), y.detach(), *self.layer.parameters())]
+        state += [Near(t.grad) for t in (*self.layer.parameters(), *([x] if grad else []))]
         return [end, [describe(item) for item in out], GRAD_FN.sub("", written.getvalue()), state]
 
 

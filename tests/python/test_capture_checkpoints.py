@@ -87,20 +87,20 @@ def written_after(w, x):
     return y.tanh()
 
 
+def returned_as_it_is(w, x):
+    y = x * 2
+    z, same = checkpoint(lambda v: ((v @ w).sin().cos() * 2, v), y, use_reentrant=False)
+    return z + same + (same is y)
+
+
 CAPTURED = [
     plain, dropping, of_modules, with_keywords, of_several, by_sizes, without_gradients_inside, of_no_argument, sequential,
-    nothing_on_tape, written_after,
+    nothing_on_tape, written_after, returned_as_it_is,
 ]  # fmt: skip
 
 
 def views(w, x):
     return checkpoint(lambda v: (v @ w).tanh().chunk(2), x * 2, use_reentrant=False)[1] * 2 + 1
-
-
-def returned_as_it_is(w, x):
-    y = x * 2
-    z, same = checkpoint(lambda v: ((v @ w).sin().cos() * 2, v), y, use_reentrant=False)
-    return z + same + (same is y)
 
 
 def counted(w, x):
@@ -148,9 +148,19 @@ def by_contents(w, x):
 
 
 AS_PYTHON = [
-    views, returned_as_it_is, counted, random_as_it_comes, in_autocast, around_autocast, nested,
+    views, counted, random_as_it_comes, in_autocast, around_autocast, nested,
     writing, reentrant, by_contents,
 ]  # fmt: skip
+
+
+NAME = "a call of torch.utils.checkpoint.checkpoint"
+
+
+def is_in_graph(compiled):
+    """Whether no checkpoint ran as Python, nor a function that is checkpointed."""
+    found = cresset.explain(compiled)
+    assert any(plan.applied for plan in found.plans), found
+    return not any(NAME in reason or "in <lambda>" in reason or "in inner" in reason for _, reason in found.python)
 
 
 def outcome(f, i, needs_gradient, higher=False):
@@ -197,9 +207,11 @@ def test_same_as_eager(f, needs_gradient, higher):
             NORM.reset_running_stats()
         are_equal(outcome(compiled, i, needs_gradient, higher), expected)
         assert all(torch.equal(value, state[name]) for name, value in NORM.state_dict().items())
-    plans = [plan for plan in cresset.explain(compiled).plans if plan.applied]
+    found = cresset.explain(compiled)
     if f in CAPTURED and f is not sequential:
-        assert plans and not any(plan.raised for plan in plans), cresset.explain(compiled)
+        assert is_in_graph(compiled) and not any(plan.raised for plan in found.plans), found
+    elif f in AS_PYTHON:
+        assert not is_in_graph(compiled)
 
 
 @pytest.mark.parametrize("f", [plain, dropping, of_modules, by_sizes], ids=lambda f: f.__name__)
@@ -208,6 +220,62 @@ def test_whole_functions(f):
     compiled = cresset.compile(f, fullgraph=True)
     for i in range(5):
         are_equal(outcome(compiled, i, True), outcome(f, i, True))
+
+
+def after_max(w, x):
+    values, indices = (x @ w).max(1)
+    return checkpoint(block, values[:, None] * w[:1], w, use_reentrant=False) * 2 + indices[:, None]
+
+
+def after_split(w, x):
+    first, second = (x @ w).split(2, dim=1)
+    return checkpoint(block, first, w[:2], use_reentrant=False) * second.sum()
+
+
+def after_topk(w, x):
+    found = torch.topk(x @ w, 2)
+    return checkpoint(block, found.values, w[:2], use_reentrant=False) + found[1].sum()
+
+
+def after_unbind(w, x):
+    rows = (x @ w).unbind(1)
+    return checkpoint(lambda a, b: torch.tanh(a * b) + w.sum() * a, rows[0], rows[-1], use_reentrant=False) * rows[1]
+
+
+def after_chunk(w, x):
+    a, b = torch.chunk(x @ w, 2, dim=1)
+    y = checkpoint(block, a, w[:2], use_reentrant=False)
+    c, d = y.chunk(2, 1)
+    return checkpoint(block, c * d, w[:2], use_reentrant=False) + b.sum()
+
+
+def unpacked_within(w, x):
+    """What was there before is unpacked in the function, and so is what that computes."""
+    found = (x @ w).max(1)
+
+    def inner(v):
+        values, indices = found
+        low, places = (v @ w * values[:, None]).min(1)
+        return (low * 2).tanh() + indices + places
+
+    return checkpoint(inner, x, use_reentrant=False) * 2
+
+
+SEVERAL = [after_max, after_split, after_topk, after_unbind, after_chunk, unpacked_within]
+
+
+@pytest.mark.parametrize("f", SEVERAL, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("needs_gradient", [False, True])
+def test_after_calls_with_several_results(f, needs_gradient):
+    cresset.reset()
+    compiled = cresset.compile(f)
+    for i in range(6):
+        are_equal(outcome(compiled, i, needs_gradient), outcome(f, i, needs_gradient))
+    found = cresset.explain(compiled)
+    assert is_in_graph(compiled) and not any(plan.raised for plan in found.plans), found
+    assert all(reason == "a variable of inner functions" for _, reason in found.python), (
+        found
+    )  # where the function begins
 
 
 def test_what_is_not_in_a_graph_is_named():
@@ -220,6 +288,7 @@ def warm(f, needs_gradient=True):
     compiled = cresset.compile(f)
     for i in range(4):
         outcome(compiled, i, needs_gradient)
+    assert is_in_graph(compiled)
     return compiled
 
 
@@ -313,6 +382,7 @@ def test_memory_is_saved():
     for f in compiled:
         for _ in range(4):
             f(torch.randn(8, requires_grad=True)).backward()
+    assert is_in_graph(compiled[1])
     x = torch.rand(9 << 20, requires_grad=True)  # allocators give back what is so large
     (whole_kept, y), (part_kept, z) = (kept_after(f, x) for f in compiled)
     assert torch.equal(y, z)
@@ -338,3 +408,4 @@ def test_backward_passes_within_autocast():
     compiled, expected = cresset.compile(f), gradient(f)
     for _ in range(4):
         assert torch.equal(gradient(compiled), expected)
+    assert is_in_graph(compiled)

@@ -390,3 +390,33 @@ def test_defaults_that_were_made_before_the_plan():
         for rows in (2, 2, 2, 1, 3, 2):
             x = torch.randn(rows, 3)
             assert torch.equal(compiled(x), f(x))
+
+
+def test_trapezoids_and_differences():
+    """One graph has them, of floats and ints, with gradients."""
+
+    def f(y, x):
+        a = torch.trapezoid(y * 2, dx=0.5)
+        b = torch.trapz(y * 3, x) + torch.cumulative_trapezoid(y, x).sum()
+        (g,) = torch.gradient(torch.tanh(y[0]) * 2, spacing=2.0)
+        rows, columns = torch.gradient(y, dim=(0, 1))
+        return a * b + g.sum() + rows.sum() + columns.mean()
+
+    compiled = cresset.compile(f, fullgraph=True)
+    for i in range(8):
+        y, x = torch.randn(3 + i % 2, 5), torch.randn(5)
+        y = y.requires_grad_() if i % 4 < 3 else (y * 5).int().float()
+        ours, expected = compiled(y, x), f(y, x)
+        assert torch.equal(ours, expected)
+        if y.requires_grad:
+            gradients = [torch.autograd.grad(result.sum(), y)[0] for result in (ours, expected)]
+            assert torch.allclose(*gradients, atol=1e-6)
+
+    def of_ints(y):
+        return torch.trapezoid(y * 2) + torch.cumulative_trapezoid(y, dx=2).sum() + torch.trapz(y + y, dx=2.0)
+
+    compiled = cresset.compile(of_ints)
+    for i in range(6):
+        y = torch.arange(12).reshape(3, 4) * i if i != 4 else torch.zeros(3, 0, dtype=torch.int64)
+        ours, expected = compiled(y), of_ints(y)
+        assert torch.equal(ours, expected) and ours.dtype == expected.dtype

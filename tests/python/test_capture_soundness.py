@@ -51,6 +51,37 @@ def test_changed_operators_of_tensors(monkeypatch):
     check(f, compiled, x)
 
 
+def test_plans_that_are_malformed_show(monkeypatch):
+    """An error in a recorder is told of; the program runs as Python."""
+
+    def without_reads(steps, outputs):
+        steps = list(steps)
+        return kept([step for step in steps if step[0] != "LoadSlot"], outputs)
+
+    kept = _recording.Recorder.with_last_uses
+    monkeypatch.setattr(_recording.Recorder, "with_last_uses", staticmethod(without_reads))
+
+    def f(x):
+        return torch.tanh(x * 2).sin() * 3 + 1
+
+    x = torch.randn(3)
+    with (
+        cresset.options.override(optimizer_errors="raise"),
+        pytest.raises(RuntimeError, match="cresset.compile: f, line .*: malformed plan"),
+    ):
+        cresset.compile(f)(x)
+    cresset.reset()
+    compiled = cresset.compile(f)
+    with (
+        cresset.options.override(optimizer_errors="report"),
+        pytest.warns(UserWarning, match="runs f, line .*, as Python, since its plan has an error") as found,
+    ):
+        for _ in range(4):
+            assert torch.equal(compiled(x), f(x))
+    assert len(found) == 1
+    assert any("an internal error" in reason for _, reason in cresset.explain(compiled).python)
+
+
 def test_changed_functions_of_torch(monkeypatch):
     def f(x):
         return F.layer_norm(torch.relu(x), (4,)) + F.softmax(x, -1)

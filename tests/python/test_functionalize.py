@@ -361,6 +361,23 @@ def test_attributes_that_are_set_stay():
         assert torch.equal(module.state, other.state)
 
 
+def test_attributes_of_chosen_objects_stay():
+    class Chooses(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = torch.nn.BatchNorm1d(2), torch.nn.BatchNorm1d(2)
+
+        def forward(self, x, first: bool):
+            chosen = self.a if first else self.b
+            chosen.running_mean.add_(x)
+            return chosen.running_mean + 0
+
+    source = cresset.script(Chooses())
+    left = cresset.passes.functionalize(source.forward.inlined_graph.copy(), distinct_inputs=True)
+    assert len(left) == 1 and "an attribute of an object that comes from prim::If" in left[0], left
+    assert "lower_graph" not in left[0]
+
+
 PROGRAMS = {
     "an argument through a view": (
         "def f(x: Tensor):\n  t = torch.ones(4)\n  y = x.view(4)\n  y.add_(t)\n  return x\n",

@@ -1,7 +1,9 @@
 """ScriptList and ScriptDict: Python's interface, references that scripts change, and torch.jit's types and errors."""
 
+import builtins
 import copy
 import pickle
+import traceback
 from typing import Dict, List, Optional
 
 import pytest
@@ -178,7 +180,7 @@ def outcome(expression, **names):
     try:
         value = eval(expression, {"copy": copy, **names})
     except Exception as error:
-        value = next(each for each in type(error).__mro__ if each.__module__ == "builtins")
+        value = next(each for each in type(error).__mro__ if each in vars(builtins).values())
     return plain(value), [plain(name) for name in names.values()]
 
 
@@ -418,8 +420,11 @@ def test_tensors_are_shared():
 )
 def test_errors_of_other_types(action, error):
     for wanted in (error, TypeError):
-        with pytest.raises(wanted, match="a"):
+        with pytest.raises(wanted, match="a") as raised:
             action(cresset.script([1, 2]), cresset.script({1: 2}))
+        assert traceback.format_exception_only(raised.value)[0].startswith(f"{error.__name__}: ")
+        again = pickle.loads(pickle.dumps(raised.value))
+        assert type(again) is type(raised.value) and again.args == raised.value.args
 
 
 @pytest.mark.parametrize("action", [lambda xs, d: xs.remove(3), lambda xs, d: d.__delitem__(3)])

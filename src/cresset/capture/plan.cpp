@@ -398,8 +398,16 @@ bool refill(PyObject* dict, PyObject* elements) {
   return PyDict_Update(dict, elements) == 0;
 }
 
+/// Whether the store sets an attribute that is neither an element of a dict nor a slot.
+bool isOfDescriptor(const PlanStore& store) {
+  return Py_IS_TYPE(store.key, &PyGetSetDescr_Type);
+}
+
 /// What is in the place that a store sets: a new reference; null if there is nothing, perhaps with an exception set.
 PyObject* stored(const PlanStore& store, PyObject* container) {
+  if (isOfDescriptor(store)) {
+    return Py_TYPE(store.key)->tp_descr_get(store.key, container, reinterpret_cast<PyObject*>(Py_TYPE(container)));
+  }
   return store.key == Py_NotImplemented ? Py_XNewRef(loadCell(container)) : lookUp(container, store.key);
 }
 
@@ -429,6 +437,10 @@ bool applyStore(const PlanStore& store, const Registers& registers, std::vector<
     before = stored(store, container);
     done = !hasFinalizer(before);
     if (done) PyCell_Set(container, value);
+  } else if (isOfDescriptor(store)) {
+    before = stored(store, container);
+    done = before != nullptr && !hasFinalizer(before) &&
+           Py_TYPE(store.key)->tp_descr_set(store.key, container, value) == 0;
   } else if (store.key == Py_Ellipsis) {
     before = PyDict_Copy(container);
     done = before != nullptr && refill(container, value);
@@ -453,6 +465,8 @@ void undoStore(const PlanStore& store, const Registers& registers, PyObject* bef
     refill(container, before);
   } else if (store.key == Py_NotImplemented) {
     PyCell_Set(container, before);
+  } else if (isOfDescriptor(store)) {
+    Py_TYPE(store.key)->tp_descr_set(store.key, container, before);
   } else if (before == nullptr) {
     PyDict_DelItem(container, store.key);
   } else {
@@ -480,6 +494,7 @@ PlanResult applyStores(
     // What a plan reads of globals it does not compare with what it sets.
     const bool fits = store.key == Py_None             ? PyList_CheckExact(container)
                       : store.key == Py_NotImplemented ? PyCell_Check(container)
+                      : isOfDescriptor(store)          ? PyObject_TypeCheck(container, PyDescr_TYPE(store.key)) != 0
                       : PyDict_CheckExact(container)   ? store.of_globals || lacksKey(container, of_globals)
                                                        : PyDict_Check(container) && store.is_new;
     if (!fits) return PlanResult::CheckFailed;
@@ -679,7 +694,8 @@ class PlanReader {
             &store.of_globals)) {
       return false;
     }
-    const bool is_element = store.key != Py_None && store.key != Py_Ellipsis && store.key != Py_NotImplemented;
+    const bool is_element =
+        store.key != Py_None && store.key != Py_Ellipsis && store.key != Py_NotImplemented && !isOfDescriptor(store);
     const bool valid = isSet(store.container) && (isSet(store.value) || (store.value == -1 && is_element)) &&
                        (store.known == -1 || isSet(store.known));
     if (!valid) return refuse("a store");

@@ -92,14 +92,14 @@ struct PlanOutput {
 };
 
 /// What a plan sets at its end, if it applies: an element of a dict, which may be an object's `__dict__`, one more of a
-/// list, all elements of a dict, or what is in a cell.
+/// list, all elements of a dict, what is in a cell, or an attribute that a descriptor of C sets.
 struct PlanStore {
   int container;   // register
   int value;       // register; -1: the element is deleted
   int known;       // the register that has what is there before, which must still be there; -1 if it was not read
   int is_new;      // whether the plan makes the container, which may be of a class derived from dict then
   int of_globals;  // whether it is a global variable: the plan knows which of its reads are of it
-  PyObject* key;   // owned; None of a list; Ellipsis of all elements; NotImplemented of a cell
+  PyObject* key;   // owned; None of a list; Ellipsis of all elements; NotImplemented of a cell; the descriptor
 };
 
 /// Outrun: another thread has changed meanwhile what the plan has read and was to set.
@@ -120,11 +120,10 @@ struct Plan {
 };
 
 /// From what the recorder in Python says: (code, start, end, number of registers, depth at the end, [(kind, target, a,
-/// b, object, inputs, dead)], [(slot, register)], [(register of a dict, list or cell, key, register or -1, register of
-/// what is there before or -1, whether the plan makes the dict, whether it is a global variable)], what `info` says,
-/// what a run saves).
-/// Null with an exception set if that is malformed: ValueError if a number is none that the code's frames and the steps
-/// before have (a register that was not set, a slot, a place in the code).
+/// b, object, inputs, dead)], [(slot, register)], [(register of a dict, list, cell or object, key, register or -1,
+/// register of what is there before or -1, whether the plan makes the dict, whether it is a global variable)], what
+/// `info` says, what a run saves). Null with an exception set if that is malformed: ValueError if a number is none that
+/// the code's frames and the steps before have (a register that was not set, a slot, a place in the code).
 PyObject* newPlan(PyObject* module, PyObject* arguments);
 /// Adds the class Plan to a module. False with an exception set.
 bool addPlanClass(PyObject* module);

@@ -122,6 +122,7 @@ class Region : public CompiledSubgraph, public std::enable_shared_from_this<Regi
       }
     }
     differentiable_ = of;
+    keeping_ = nodesBetween(wanted, of);
     for (Value* value : captured_) {
       const auto outputs = forward_->outputs();
       const auto output = std::find(outputs.begin(), outputs.end(), value);
@@ -158,6 +159,8 @@ class Region : public CompiledSubgraph, public std::enable_shared_from_this<Regi
   const Code* code() const override { return code_.get(); }
 
   const std::vector<size_t>& inputs() const { return inputs_; }
+  /// The operators of which autograd would keep tensors.
+  const std::vector<size_t>& keeping() const { return keeping_; }
   std::shared_ptr<const GradientFunction> gradientFor(
       const std::vector<bool>& incoming, const std::vector<bool>& wanted) const {
     std::vector<bool> key = incoming;
@@ -324,7 +327,8 @@ class Region : public CompiledSubgraph, public std::enable_shared_from_this<Regi
   size_t num_outputs_ = 0;      // after them come kept values
   std::vector<size_t> views_;   // kept values that may be views of others, by their places among the outputs
   std::vector<Value*> captured_;
-  std::vector<Source> sources_;                 // of captured_
+  std::vector<Source> sources_;  // of captured_
+  std::vector<size_t> keeping_;
   std::vector<Value*> differentiable_;          // outputs and kept values that get gradients
   std::vector<size_t> differentiable_outputs_;  // their places among the outputs of the forward graph
   std::vector<std::vector<size_t>> depends_;    // per differentiable value, the inputs that it comes from
@@ -477,6 +481,10 @@ class RegionBackward : public autograd::Node, public PartlyReleased {
       if (passed_.size() <= i) passed_.resize(i + 1);
       passed_[i] = true;
     }
+    const auto& keeping = region_->keeping();
+    const bool has_freed_all =
+        std::all_of(keeping.begin(), keeping.end(), [&](size_t i) { return i < passed_.size() && passed_[i]; });
+    if (has_freed_all) releaseKept();
   }
 
   void releaseKept() {

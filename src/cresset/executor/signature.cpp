@@ -72,7 +72,8 @@ void describeMemory(const Tensors& tensors, Signature& signature) {
   }
 }
 
-/// Whether gradients that come to the tensor show nowhere but in a call that asks for them.
+}  // namespace
+
 bool isPlainLeaf(const c10::TensorImpl& tensor) {
   const auto* meta = static_cast<torch::autograd::AutogradMeta*>(tensor.autograd_meta());
   if (!meta || !meta->requires_grad()) return true;
@@ -83,6 +84,8 @@ bool isPlainLeaf(const c10::TensorImpl& tensor) {
   return !accumulator || (accumulator->pre_hooks().empty() && accumulator->post_hooks().empty() &&
                           accumulator->tensor_pre_hooks().empty());
 }
+
+namespace {
 
 bool havePlainLeaves(const Tensors& tensors) {
   Tensors sorted = tensors;

@@ -99,6 +99,10 @@ enum class Unreadable : uint8_t {
 /// Whether values of this type have words of their own in signatures.
 bool isSpecialized(const c10::Type& type);
 
+/// Whether gradients that come to the tensor show nowhere but in a call that asks for them: it requires none, or is a
+/// leaf without hooks.
+bool isPlainLeaf(const c10::TensorImpl& tensor);
+
 /// The kinds that an attribute had: a counter is not to make a plan for each number.
 class FewKinds {
  public:

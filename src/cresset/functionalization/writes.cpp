@@ -185,8 +185,15 @@ std::string Writes::whyNoPlace(const Value* tensor) const {
   if (const Place* base = view && isReversibleView(*view) ? places_.of(source->input(0)) : nullptr;
       base && base->depth == kMaxViewDepth)
     return "there are more than " + std::to_string(kMaxViewDepth) + " views between the tensor and its memory";
-  if (source->kind() == prim::GetAttr)
-    return "the tensor is an attribute that the graph may set; cresset.passes.lower_graph makes attributes inputs";
+  if (source->kind() == prim::GetAttr) {
+    const Node* owner = source;
+    while (owner->kind() == prim::GetAttr) owner = owner->input(0)->node();
+    if (owner == graph_.block()->paramNode())
+      return "the tensor is an attribute that the graph may set; cresset.passes.lower_graph makes attributes inputs";
+    const Node* chooser = owner->kind() == prim::Param ? owner->owningBlock()->owningNode() : owner;
+    return "the tensor is an attribute of an object that comes from " + nameOf(*chooser) +
+           ", so that which memory it is is not known";
+  }
   return "the tensor comes from " + name + ", so that which memory it is is not known";
 }
 

@@ -3,6 +3,7 @@
 #include "cresset/python/awaitables.h"
 #include "cresset/python/common.h"
 #include "cresset/python/freezing.h"
+#include "cresset/python/leaves.h"
 #include "cresset/python/modules.h"
 #include "cresset/python/saving.h"
 #include "cresset/python/script.h"
@@ -58,6 +59,7 @@ PYBIND11_MODULE(_C, module) {
   bindTracing(module);
   bindWatching(module);
   bindUndo(module);
+  bindLeaves(module);
   bindExecuting(module);
   bindStatic(module);
   bindFunctional(module);

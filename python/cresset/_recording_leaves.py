@@ -1,0 +1,267 @@
+"""Rows of frame capture for the gradients of leaves: `p.grad`, read and set, and a tensor's `backward()`. Part of `_recording.py`.
+
+A plan sets `.grad` at its end, as it sets attributes, so that nothing is to be undone. `backward()` is what `torch.autograd.grad` computes
+for the leaves of the tape, which the plan itself records, and what autograd's AccumulateGrad makes of that: a leaf without a gradient gets
+it, or a copy of it where something else has it, and to a gradient that is there it is added in place, as any write of the plan's.
+"""
+
+import torch
+
+from . import _C
+from ._recording_gradients import GRAD
+from ._recording_values import OBJECT_SETATTR, NoRow, Value, is_watched
+from ._rows import argument_of
+from ._segments import TENSORS
+
+BACKWARD, BACKWARD_CODE = torch.Tensor.backward, torch.Tensor.backward.__code__
+BACKWARD_OF_TENSORS = torch.autograd.backward
+BACKWARD_OF_TENSORS_CODE = BACKWARD_OF_TENSORS.__code__
+GRAD_OF_TENSORS = torch.Tensor.grad
+ADD = torch.Tensor.add_
+#: How many instructions of CPython take as long as what is Python of a backward pass.
+INSTRUCTIONS_OF_BACKWARD = 300
+#: Steps that read what there is, beside those that take elements out of it.
+_READS = {
+    "LoadSlot", "LoadGlobal", "LoadCell", "LoadFree", "LoadDefault", "LoadKeywordDefault", "DictItem", "ClassItem",
+    "ClassMember", "Referent",
+}  # fmt: skip
+_ARGUMENTS = ("self", "gradient", "retain_graph", "create_graph", "inputs")
+
+
+class Leaves:
+    """What a recorder does for gradients of leaves."""
+
+    def init_leaves(self):
+        self.leaves = {}  # identity of a tensor -> the Value that it was first seen as
+        self.names_of_leaves = {}  # registers that hold leaves -> the tensor
+        self.gradients = {}  # register of a leaf -> the Value of its `.grad`, as it is at this instruction
+
+    def leaf(self, value, what):
+        """The Value by which the plan knows a leaf whose gradient is asked for or set; the plan's end checks which of those that
+        it reads are one tensor."""
+        if type(value.object) not in TENSORS or not value.object.is_leaf:
+            raise NoRow(f"{what} of what is no leaf")
+        register = self.register(self.typed(value))
+        if not self.is_read(register):
+            raise NoRow(f"{what} of what the plan makes")
+        self.names_of_leaves[register] = value.object
+        self.check_leaf(value)
+        return self.leaves.setdefault(id(value.object), value)
+
+    def check_leaf(self, value):
+        """Checks that a tensor is a leaf."""
+        if ("leaf", self.register(value)) not in self.checked:
+            self.checked["leaf", value.register] = True
+            is_leaf = self.emit("GetAttr", value.register, object="is_leaf")
+            self.see(is_leaf, True)
+            self.check("CheckIs", is_leaf, object=True)
+
+    def is_read(self, register):
+        """Whether what a register holds was there before the plan."""
+        self.trace()
+        step = self.step_of.get(register)
+        while step is not None and step[0] == "Item":
+            step = self.step_of.get(step[2])
+        return step is not None and (step[0] in _READS or (step[0] == "GetAttr" and step[4] == "grad"))
+
+    def gradient_at(self, leaf):
+        """The Value of a leaf's `.grad`."""
+        found = self.gradients.get(leaf.register)
+        if found is None:
+            object = leaf.object.grad
+            if object is not None and type(object) not in TENSORS:
+                raise NoRow("a gradient of another class")
+            found = Value(self.emit("GetAttr", leaf.register, object="grad"), object)
+            self.values[found.register] = found
+            self.gradients[leaf.register] = self.checked["item", leaf.register, GRAD_OF_TENSORS] = self.typed(found)
+        return found
+
+    def gradient_of(self, owner):
+        """`p.grad` of a leaf, as a look at another one's warns."""
+        self.not_in_transform("a tensor's grad")
+        if not owner.object.is_leaf or self.options.backend is not None:
+            raise NoRow("the grad of a tensor that is no leaf")
+        if self.is_read(self.register(owner)):
+            self.pending = self.gradient_at(self.leaf(owner, "the grad"))
+            return
+        self.check_leaf(owner)
+        self.pending = self.emit("GetAttr", self.register(owner), object="grad")
+
+    def set_gradient(self, owner, value):
+        """`p.grad = value`."""
+        what = "a tensor's grad that is set"
+        self.not_in_transform(what)
+        is_none = type(value) is Value and value.object is None
+        if self.options.backend is not None or not (is_none or self.is_tensor(value)):
+            raise NoRow(what)
+        is_plain = self.class_attribute(owner, "grad") is GRAD_OF_TENSORS
+        if not is_plain or self.class_attribute(owner, "__setattr__") is not OBJECT_SETATTR:
+            raise NoRow(what)
+        self.typed(value)
+        leaf = self.leaf(owner, what)
+        before = self.gradient_at(leaf)
+        self.frees(before)
+        if before.object is not None and is_watched(before.object):
+            raise NoRow("an object that is replaced, whose freeing may be noticed")
+        self.store_gradient(leaf, value)
+
+    def store_gradient(self, leaf, value):
+        self.gradients[leaf.register] = value
+        self.stores.append((leaf.register, GRAD_OF_TENSORS, value))
+
+    def check_same_leaves(self):
+        """Checks which of the leaves that the plan reads are one tensor."""
+        made, numbers = {step[1] for step in self.steps}, {}
+        names = {register: object for register, object in self.names_of_leaves.items() if register in made}
+        are_set = any(key is GRAD_OF_TENSORS for _, key, _ in self.stores)
+        if not are_set and len(set(map(id, names.values()))) == len(names):
+            return
+        pattern = tuple(numbers.setdefault(id(object), len(numbers)) for object in names.values())
+        self.require(_C._are_same_objects, pattern, list(names))
+
+    def require(self, function, pattern, registers):
+        """Checks what a function says of tensors, of which `pattern` is what it is to say it of."""
+        inputs = [self.register(self.constant(pattern)), *registers]
+        result = self.emit("Call", self.register(self.constant(function)), inputs=inputs)
+        self.see(result, True)
+        self.check("CheckIs", result, object=True)
+
+    # ---- backward()
+
+    def call_backward(self, callee, arguments, names):
+        name = "a tensor's backward"
+        self.not_in_transform(name)
+        modes = any(mode[0] != "grad" for mode in self.modes)
+        if self.options.backend is not None or self.region is not None or modes or _C._is_transformed():
+            raise NoRow(f"{name} in a graph of a backend, in a checkpoint, or in a mode or transform")
+        given = {key: argument_of(arguments, names, key, place) for place, key in enumerate(_ARGUMENTS)}
+        given = {key: value for key, value in given.items() if value is not None and not self.is_nothing(value)}
+        loss, gradient = given.pop("self", None), given.pop("gradient", None)
+        for key in ("create_graph", "retain_graph"):
+            if key in given and self.flag_of(given[key]) is False:
+                del given[key]
+        if given.keys() - {"retain_graph"} or not self.is_tensor(loss) or not loss.object.requires_grad:
+            raise NoRow(f"{name} with other arguments")
+        if gradient is not None and (not self.is_tensor(gradient) or gradient.object.requires_grad):
+            raise NoRow(f"{name} with other arguments")
+        for function, code in ((BACKWARD, BACKWARD_CODE), (BACKWARD_OF_TENSORS, BACKWARD_OF_TENSORS_CODE)):
+            self.has_code(function, code)
+        names_of_module = self.module_dict(self.constant(torch.autograd), torch.autograd.__dict__)
+        function = self.dict_item(names_of_module, "backward", torch.autograd.__dict__["backward"])
+        if function.object is not BACKWARD_OF_TENSORS:
+            raise NoRow(f"{name} by another torch.autograd.backward")
+        self.identical(function)
+        self.identical(callee)
+        self.check_untransformed()
+        outside = self.tensors_from_outside()
+        before = [(leaf, self.gradient_at(leaf)) for leaf in self.leaves_of_tape(name, outside)]
+        self.check_gradients(name, [value for _, value in before if not self.is_none(value)], outside)
+        versions = [None if value.object is None else value.object._version for _, value in before]
+        self.num_calls += 1
+        self.num_saved += INSTRUCTIONS_OF_BACKWARD
+        flags = {"retain_graph": True} if "retain_graph" in given else {}
+        self.pending = self.constant(None)
+        self.transformed = lambda _: self.see_backward(name, [loss], gradient, flags, before, versions)
+
+    def is_nothing(self, value):
+        return type(value) is Value and value.object is None and self.is_none(value)
+
+    @staticmethod
+    def is_plain_gradient(tensor):
+        return tensor.layout is torch.strided and tensor.is_cpu and not tensor.is_quantized and not tensor.requires_grad
+
+    def check_gradients(self, name, gradients, outside):
+        """Checks that what a backward pass adds to is nothing that it reads, or adds to elsewhere."""
+        if not all(self.is_plain_gradient(value.object) for value in gradients):
+            raise NoRow(f"{name} to a gradient of another kind")
+        own = [self.register(value) for value in gradients]
+        registers = [*own, *(register for register in outside if register not in own)]
+        if own and not _C._have_own_memory(len(own), *[self.values[register].object for register in registers]):
+            raise NoRow(f"{name} to a gradient in memory that something else is in")
+        if own:
+            self.require(_C._have_own_memory, len(own), registers)
+
+    def leaves_of_tape(self, name, outside):
+        """The leaves that a tape may lead to which the plan has recorded: each run checks that these are all."""
+        steps, made = {step[1]: step for step in self.steps}, self.made_of_tensors()
+        if any(steps[register][0] == "Call" for register in outside) or self.calls_added():
+            raise NoRow(f"{name} along what other functions compute")
+        required = tuple(tensor.requires_grad for tensor in outside.values())
+        of_plan = [self.values[register] for register in made if self.is_tensor(self.values.get(register))]
+        if any(value.object.requires_grad and value.object.is_leaf for value in of_plan):
+            raise NoRow(f"{name} to a leaf that the plan makes")
+        if not _C._are_leaves(required, *outside.values()):
+            raise NoRow(f"{name} along what was computed before, or with hooks")
+        self.require(_C._are_leaves, required, list(outside))
+        leaves = {}
+        for register, tensor in outside.items():
+            if tensor.requires_grad:
+                leaf = self.leaf(self.values[register], name)
+                leaves[leaf.register] = leaf
+        return list(leaves.values())
+
+    def see_backward(self, name, outputs, gradient, flags, before, versions):
+        """The steps of a backward pass that has been, by what it has done to the leaves."""
+        reached = []
+        for (leaf, value), version in zip(before, versions, strict=True):
+            now = leaf.object.grad
+            if now is not value.object and (value.object is not None or type(now) is not torch.Tensor):
+                raise NoRow(f"{name} that gives a leaf another gradient")
+            if now is not None and now._version != version:
+                if not self.is_plain_gradient(now):
+                    raise NoRow(f"{name} to a gradient of another kind")
+                reached.append((leaf, value, now))
+        if not reached:
+            raise NoRow(f"{name} that reaches no leaf")
+        found = self.gradients_of(
+            [leaf for leaf, *_ in reached], [now for *_, now in reached], outputs, gradient, flags
+        )
+        new = [
+            (leaf, now, each) for (leaf, value, now), each in zip(reached, found, strict=True) if value.object is None
+        ]
+        if new:
+            self.gives_gradients(*zip(*new, strict=True))
+        for (_, value, _), each in zip(reached, found, strict=True):
+            if value.object is not None:
+                self.adds_to(value, each)
+
+    def gradients_of(self, leaves, examples, outputs, gradient, flags):
+        """Values of what torch.autograd.grad computes for leaves; `examples` are as these are."""
+        inputs = [self.emit("List", inputs=[self.register(each) for each in values]) for values in (outputs, leaves)]
+        names = ["outputs", "inputs"]
+        if gradient is not None:
+            names.append("grad_outputs")
+            inputs.append(self.emit("List", inputs=[self.register(self.typed(gradient))]))
+        for key, flag in flags.items():
+            names.append(key)
+            inputs.append(self.register(self.constant(flag)))
+        function = self.register(self.constant(GRAD))
+        result = self.compute("Call", function, object=tuple(names), inputs=inputs)
+        return self.parts_made(result, tuple([torch.empty_like(example) for example in examples]))
+
+    def parts_made(self, register, objects):
+        """The Values of the tensors in a tuple or list that a call returns."""
+        self.values[register] = Value(register, objects, typed=True)
+        items = [self.item(self.values[register], place) for place in range(len(objects))]
+        for item in items:
+            self.values[item.register] = item
+            self.typed(item)
+        return items
+
+    def gives_gradients(self, leaves, tensors, gradients):
+        """Leaves that had none get gradients, in memory of their own."""
+        inputs = [self.register(each) for each in (*leaves, *gradients)]
+        result = self.emit("Call", self.register(self.constant(_C._as_gradients)), inputs=inputs)
+        self.owned.add(result)
+        for leaf, value in zip(leaves, self.parts_made(result, list(tensors)), strict=True):
+            self.store_gradient(leaf, value)
+
+    def adds_to(self, value, gradient):
+        """`.grad += gradient`, off the tape."""
+        self.modes.append(("grad", False))
+        try:
+            self.call_functional(self.constant(ADD), [value, gradient], ())
+        finally:
+            self.modes.pop()
+        self.see(self.pending, value.object)
+        self.pending = None
