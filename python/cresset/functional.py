@@ -177,8 +177,11 @@ def _run_functionalized(function, args, kwargs, copies_views):
     except BaseException as error:
         level.close()  # what was written before the error has been written
         level.settle()
-        if type(error) is RuntimeError and level.refusal and level.refusal in str(error):
-            raise UserError(level.refusal) from error
+        if type(error) is RuntimeError:  # as PyTorch's bindings make it
+            own = "Within cresset.functionalize, "
+            refusal = level.refusal if level.refusal in str(error) else ""
+            if refusal or str(error).startswith(own):
+                raise UserError(refusal or str(error)).with_traceback(error.__traceback__) from error
         raise
     level.close()
     result = (

@@ -5,6 +5,7 @@ import copy
 import subprocess
 import sys
 import threading
+import traceback
 import warnings
 from pathlib import Path
 
@@ -856,6 +857,18 @@ def test_what_is_refused_says_so():
             return x * 2
 
         cresset.functionalize(data)(torch.zeros(2))
+
+    def refused_later(x):
+        y = x * 2
+        y.data = x
+        return y
+
+    for program, line in ((data, 3), (refused_later, 2)):
+        with pytest.raises(cresset.UserError, match="other memory") as told:
+            cresset.functionalize(program)(torch.zeros(2))
+        entries = traceback.extract_tb(told.value.__traceback__)
+        lines = [entry.lineno for entry in entries if entry.name == program.__name__]
+        assert lines == [program.__code__.co_firstlineno + line]
 
 
 def test_copies_of_modules_inside():

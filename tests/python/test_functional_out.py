@@ -25,8 +25,8 @@ WRITES_ELSEWHERE = {
     "nn.functional.linear",
     "torch._scaled_mm",
 }
-#: Refused: results that are sparse; running statistics beside `out=` of other sizes.
-REFUSED = {"_native_batch_norm_legit": ("empty",), "sparse.sampled_addmm": LAYOUTS}
+#: Refused: results that are sparse.
+REFUSED = {"sparse.sampled_addmm": LAYOUTS}
 OUT = [op for op in op_db if op.supports_out]
 
 

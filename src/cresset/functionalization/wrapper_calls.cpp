@@ -731,7 +731,11 @@ class Call : CallWithWrappers {
   std::vector<IValue> writeCopies(const FunctionalForm& writes) {
     const std::vector<IValue> given = values();
     std::vector<IValue> stack = given;
-    std::vector<std::pair<at::Tensor, at::Tensor>> copies;
+    struct Copy {
+      at::Tensor target, value;
+      bool is_out;  // beside it others may be written that are read, too
+    };
+    std::vector<Copy> copies;
     for (const size_t argument : writes.written) {
       size_t at = 0;
       const std::vector<at::Tensor> targets = tensorsOf(argument);
@@ -741,12 +745,12 @@ class Call : CallWithWrappers {
         const Emission emission(*level_);
         // A copy of a view has not the strides that the operator goes by.
         tensor = copyWithStrides(tensor, (copiesViews(*level_) ? target : tensor).sym_strides());
-        copies.emplace_back(target, tensor);
+        copies.push_back({target, tensor, schema_.arguments()[argument].is_out()});
         return true;
       });
     }
     call(op_, stack);
-    for (const auto& [target, copy] : copies) replaceBy(target, copy, writes.is_out);
+    for (const auto& [target, value, is_out] : copies) replaceBy(target, value, is_out);
     std::vector<IValue> fresh;
     for (size_t i = 0; i < schema_.returns().size(); ++i)
       if (!schema_.returns()[i].alias_info()) fresh.push_back(stack[i]);
