@@ -4,7 +4,7 @@
 
 Time per node of `cresset.passes.functionalize`, over the size of the graph. Then, for programs with mutation, the time of a
 call functionalized, and functionalized and reinplaced, as ratios to the program itself, all by plans, interleaved: the
-median of the rounds' ratios.
+median of the rounds' ratios. Then the same for calls with their backward passes, and how many nodes autograd's tape has.
 """
 
 import statistics
@@ -57,6 +57,38 @@ PROGRAMS = {
 }
 
 
+#: Functions of x, which requires a gradient, and of numbers w.
+WITH_GRADIENTS = {
+    "whole": "y = x * 2\n  y.add_(1)\n  z = y * 3\n  z[0] = 0",
+    "relu network": "z = x @ w\n  z.relu_()\n  z = z @ w\n  z.relu_()",
+    "rotary halves": (
+        "h = x.size(-1) // 2\n  z = torch.empty_like(x)\n"
+        "  z[:, :h] = x[:, :h] * w[:, :h] - x[:, h:] * w[:, h:]\n"
+        "  z[:, h:] = x[:, h:] * w[:, :h] + x[:, :h] * w[:, h:]"
+    ),
+    "masked": "z = x * 2\n  z[w > 0] = 0",
+    "chunk": "a, b = (x * 2).chunk(2, 1)\n  z = a * 1\n  z.mul_(b)\n  z[:, 0] = 1",
+    "a view twice": "z = x * 2\n  row = z[0]\n  row.add_(1)\n  row.mul_(3)",
+    "transposed": "z = x * 2\n  z.t().add_(w)",
+    "flat": "z = x * 2\n  z.view(-1)[3:100] = 0",
+    "in a branch": "z = x * 2\n  if bool(w.sum() > -1e9):\n    z.add_(1)\n    z.mul_(w)",
+    "whole in a loop": "z = x * 2\n  for i in range(20):\n    z.mul_(0.9).add_(w)",
+    "rows in a loop": "z = torch.zeros_like(x)\n  for i in range(x.size(0)):\n    z[i] = torch.tanh(x[i] * 2 + 1) * w[i]",
+}
+
+
+def tape(result):
+    """How many nodes lead to it, those of leaves not counted."""
+    seen, nodes = set(), [result.grad_fn]
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen or node.name().endswith("AccumulateGrad"):
+            continue
+        seen.add(node)
+        nodes += [next_node for next_node, _ in node.next_functions]
+    return len(seen)
+
+
 def growth():
     print("nodes      µs per node")
     for lines in (300, 3_000, 25_000):
@@ -90,8 +122,35 @@ def costs(rounds=30, calls=20):
         print(f"{name}: {', '.join(f'{statistics.median(r):.2f}' for r in zip(*ratios, strict=True))}")
 
 
+def gradients(size, rounds=20, calls=3):
+    print(
+        f"\nprogram with gradients, {size} × {size}: ratio to the program's own time; nodes of the tapes, its own first"
+    )
+    for name, body in WITH_GRADIENTS.items():
+        plain = cresset.CompilationUnit(f"def f(x: Tensor, w: Tensor):\n  {body}\n  return (z * 2).sum()\n").f
+        functional = cresset.functionalize(plain, distinct_inputs=True)
+        graph = functional.graph.copy()
+        cresset.passes.reinplace(graph, distinct_inputs=True)
+        functions = [plain, functional, cresset.function_from_graph("reinplaced", graph)]
+        x, w = torch.rand(size, size, requires_grad=True), torch.rand(size, size)
+        ratios = []
+        for round_ in range(rounds):
+            times = []
+            for function in functions:
+                start = time.perf_counter()
+                for _ in range(calls):
+                    torch.autograd.grad(function(x, w), x)
+                times.append(time.perf_counter() - start)
+            if round_ >= 5:
+                ratios.append([t / times[0] for t in times[1:]])
+        medians = ", ".join(f"{statistics.median(r):.2f}" for r in zip(*ratios, strict=True))
+        print(f"{name}: {medians}; {', '.join(str(tape(function(x, w))) for function in functions)}")
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     with torch.no_grad():
         growth()
         costs()
+    gradients(64)
+    gradients(1024)

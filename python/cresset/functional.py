@@ -164,6 +164,15 @@ def _set_methods():
         _methods_are_set = True
 
 
+def _refusal_in(error, level):
+    """The UserError's message, of which PyTorch's bindings have made a RuntimeError; empty if the error is another one."""
+    if type(error) is not RuntimeError:
+        return ""
+    if level.refusal and level.refusal in str(error):
+        return level.refusal
+    return str(error) if str(error).startswith("Within cresset.functionalize, ") else ""
+
+
 def _run_functionalized(function, args, kwargs, copies_views):
     if not _methods_are_set:
         _set_methods()
@@ -175,10 +184,15 @@ def _run_functionalized(function, args, kwargs, copies_views):
         finally:
             level.exit()
     except BaseException as error:
-        level.close()  # what was written before the error has been written
+        refusal = _refusal_in(error, level)
+        try:
+            level.close()  # what was written before the error has been written
+        except UserError:
+            if not refusal:  # else it says the same again, without the program's line
+                raise
         level.settle()
-        if type(error) is RuntimeError and level.refusal and level.refusal in str(error):
-            raise UserError(level.refusal) from error
+        if refusal:
+            raise UserError(refusal).with_traceback(error.__traceback__) from error
         raise
     level.close()
     result = (

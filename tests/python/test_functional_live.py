@@ -5,6 +5,7 @@ import copy
 import subprocess
 import sys
 import threading
+import traceback
 import warnings
 from pathlib import Path
 
@@ -203,10 +204,99 @@ def test_metadata():
         return y, v, w
 
     agree(f, (3, 4))
-    with pytest.raises(cresset.UserError, match="from outside"):
-        cresset.functionalize(lambda x: x.t_())(torch.randn(2, 3))
     with pytest.raises(cresset.UserError, match="other sizes or memory"):
         cresset.functionalize(lambda x: (x * 1).set_(x))(torch.randn(2, 3))
+
+
+def transposed_and_written(x):
+    row = x[0]
+    assert x.t_().shape == x.shape
+    x[0] += row.sum()
+    row.mul_(2)
+    return x, x[0], row, x.sum(0)
+
+
+def transposed_only(x):
+    before = x + 1
+    x.unsqueeze_(0).transpose_(0, -1)
+    return before, x.squeeze(), x * 2
+
+
+def given_sizes_by_out(x):
+    torch.cat((x, x * 2), out=FREE)
+    FREE.add_(1)
+    return FREE, FREE[0], FREE.sum()
+
+
+def grown(x):
+    x.mul_(2)
+    x.resize_(4, 5)
+    x.fill_(3)
+    x[0] = 1
+    return x, x[0]
+
+
+def shrunk(x):
+    x.resize_(2).add_(1)
+    y = x * 2
+    x.resize_(1)
+    return x, y
+
+
+def raising_after(x):
+    x.t_().add_(1)
+    raise ValueError
+
+
+FREE = torch.empty(0)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        transposed_and_written,
+        transposed_only,
+        given_sizes_by_out,
+        grown,
+        shrunk,
+        raising_after,
+    ],
+)
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+def test_tensors_from_outside_get_other_sizes(f, remove):
+    """At once, as the program reads them past the operators; their elements when the call ends."""
+    with_views = remove == "mutations"
+    outcomes = []
+    for function in (f, cresset.functionalize(f, remove=remove)):
+        FREE.resize_(0)
+        x = torch.arange(6.0).reshape(2, 3)
+        other = x.view(-1)
+        for _ in range(1 if f is shrunk else 2):
+            outcome = Outcome(lambda *args, call=function: call(args[0]), (x, other))
+            bits = [b if with_views else b[:3] for b in outcome.bits]  # strides of views
+            outcomes.append((bits, repr(outcome.error), outcome.memory if with_views else None, x._version > 0))
+    half = len(outcomes) // 2
+    assert outcomes[:half] == outcomes[half:]
+
+
+def test_other_sizes_are_refused_where_others_would_see_them():
+    def f(x):
+        return x.t_() * 2
+
+    pure = cresset.functionalize(f)
+    x = torch.randn(2, 3)
+    for call in (
+        lambda: make_fx(pure)(x),
+        lambda: cresset.trace(pure, (x,)),
+        lambda: torch.vmap(pure)(torch.randn(2, 2, 3)),
+        lambda: cresset.functionalize(pure)(x),
+        lambda: pure(x.clone().requires_grad_() * 1),
+    ):
+        with pytest.raises((cresset.UserError, RuntimeError), match="from outside"):
+            call()
+        assert x.shape == (2, 3)
+    with pytest.raises(cresset.UserError, match="not the first ones of its memory"):
+        cresset.functionalize(shrunk)(torch.zeros(6)[:3])
 
 
 def is_pure(graph):
@@ -284,8 +374,6 @@ def test_resize():
             cresset.functionalize(refused)(torch.randn(2, 3))
     with pytest.raises(cresset.UserError, match="larger that is a view or has views"):
         cresset.functionalize(lambda x: (x * 1).view(-1).resize_(7))(torch.randn(2, 3))
-    with pytest.raises(cresset.UserError, match="from outside"):
-        cresset.functionalize(lambda x: x.resize_(7))(torch.randn(2, 3))
 
 
 def test_arguments_that_share_memory():
@@ -769,6 +857,18 @@ def test_what_is_refused_says_so():
             return x * 2
 
         cresset.functionalize(data)(torch.zeros(2))
+
+    def refused_later(x):
+        y = x * 2
+        y.data = x
+        return y
+
+    for program, line in ((data, 3), (refused_later, 2)):
+        with pytest.raises(cresset.UserError, match="other memory") as told:
+            cresset.functionalize(program)(torch.zeros(2))
+        entries = traceback.extract_tb(told.value.__traceback__)
+        lines = [entry.lineno for entry in entries if entry.name == program.__name__]
+        assert lines == [program.__code__.co_firstlineno + line]
 
 
 def test_copies_of_modules_inside():

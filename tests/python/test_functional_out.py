@@ -18,9 +18,15 @@ LAYOUTS = ("same", "strided", "empty", "dtype")
 #: The result is whatever was in memory.
 UNINITIALIZED = {"empty", "empty_permuted", "empty_strided"}
 #: Eager PyTorch takes tensors that are not contiguous for such as are and writes to other elements, or changes their strides.
-WRITES_ELSEWHERE = {"narrow_copy", "nn.functional.avg_pool3d", "nn.functional.gelu", "nn.functional.linear"}
-#: Refused: results that are sparse; running statistics beside `out=` of other sizes.
-REFUSED = {"_native_batch_norm_legit": ("empty",), "sparse.sampled_addmm": LAYOUTS}
+WRITES_ELSEWHERE = {
+    "narrow_copy",
+    "nn.functional.avg_pool3d",
+    "nn.functional.gelu",
+    "nn.functional.linear",
+    "torch._scaled_mm",
+}
+#: Refused: results that are sparse.
+REFUSED = {"sparse.sampled_addmm": LAYOUTS}
 OUT = [op for op in op_db if op.supports_out]
 
 

@@ -165,9 +165,30 @@ class Functionalizer {
 
   void write(Node* node) {
     const std::vector<const Value*>& tensors = writes_.tensors(node);
+    checkOverlaps(node);
     const std::vector<Value*> values = valuesOf(node, tensors);
     for (size_t i = 0; i < tensors.size(); ++i) set(*places_.of(tensors[i]), values[i], node);
     replaced_.push_back(node);
+  }
+
+  /// What an operator raises for operands that are parts of what it writes.
+  void checkOverlaps(Node* node) {
+    const Operator& op = *operatorOf(*node);
+    const Overlap rule = overlapOf(op);
+    if (rule == Overlap::Allowed) return;
+    const std::vector<size_t> written = tensorWritesOf(op.schema());
+    const InsertPointGuard guard(graph_, node);
+    graph_.setLocation(node->sourceRange(), node->inlinedCall());
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      Value* read = node->input(i);
+      if (read->type()->kind() != c10::TypeKind::TensorType || std::ranges::find(written, i) != written.end()) continue;
+      for (const Value* tensor : writes_.tensors(node)) {
+        if (!writes_.mayOverlap(tensor, read, rule == Overlap::Refused)) continue;
+        Value* now = current(const_cast<Value*>(tensor), node);
+        Value* may_be_same = graph_.insertConstant(c10::IValue(rule == Overlap::WholeOnly));
+        insertBasic(graph_, Basic::CheckOverlap, {now, current(read, node), may_be_same});
+      }
+    }
   }
 
   /// What the tensors become that a node writes to: by the in-place reuse, if there is one, which may compute in the

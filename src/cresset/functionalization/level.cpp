@@ -7,6 +7,7 @@
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/lift_fresh_ops.h>
+#include <ATen/ops/resize_ops.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/autograd/function.h>
@@ -173,6 +174,18 @@ at::Tensor Level::lift(const at::Tensor& tensor) {
   return isFromOutside(tensor) ? enter(tensor).wrapper : tensor;
 }
 
+namespace {
+
+/// Whether its storage has elements behind those of the tensor.
+bool hasMoreThan(const at::Tensor& tensor) {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  if (impl.has_symbolic_sizes_strides()) return true;
+  const auto end = static_cast<size_t>(impl.storage_offset() + impl.numel()) * impl.itemsize();
+  return impl.unsafe_storage().sym_nbytes() > c10::SymInt(static_cast<int64_t>(end));
+}
+
+}  // namespace
+
 Level::Entry& Level::enter(const at::Tensor& tensor) {
   if (const auto found = entries_.find(tensor.unsafeGetTensorImpl()); found != entries_.end()) {
     checkMemory(*found->second);
@@ -185,7 +198,9 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
   auto& sharing = by_storage_[tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl()];
   if (sharing.empty()) {
     entry->wrapper = wrapFresh(tensor, state_);
-    wrapperOf(entry->wrapper)->memory().foreign = true;
+    Memory& memory = wrapperOf(entry->wrapper)->memory();
+    memory.foreign = true;
+    memory.has_more = hasMoreThan(tensor);
   } else {
     const Entry& first = *sharing.front();
     if (first.tensor.scalar_type() != tensor.scalar_type()) {
@@ -205,7 +220,7 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
           "Within cresset.functionalize, a tensor from outside shares memory with another one that was written where "
           "gradients are recorded: pass one of them, and view it within");
     }
-    if (!wrapperOf(first.wrapper)->memory().flat) flatten(whole, first.tensor);
+    if (!wrapperOf(first.wrapper)->memory().flat) flatten(whole, wholeOf(first));
     while (whole->parent) whole = whole->parent;
     auto part = std::make_shared<Part>(whole->memory);
     part->parent = whole;
@@ -245,6 +260,44 @@ void Level::followTape(Entry& entry) {
         "`detach_`, an autograd.Function that writes to it) after it was used: do that before, or outside");
   }
   link(entry);
+}
+
+/// Whether an operator may give the tensor other sizes and strides at once: nothing else sees it than this program.
+bool Level::mayFollow(const Entry& entry) const {
+  const at::Tensor& tensor = entry.tensor;
+  const Memory& memory = wrapperOf(entry.wrapper)->memory();
+  const bool is_seen = outer() || c10::impl::TorchDispatchModeTLS::any_modes_set() || depthOfFunctorch() != 0;
+  const bool is_plain = !wrapperOf(tensor) && !isOfFunctorch(tensor) && !tensor.key_set().has_any(kPython) &&
+                        !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
+  return is_plain && !is_seen && !memory.flat && !memory.exposed.defined() && !tensor.requires_grad() &&
+         !entry.wrapper.requires_grad();
+}
+
+/// Gives the tensor the sizes and strides that an operator has given its wrapper: they are read of it past the
+/// operators. Its elements come when the level is closed.
+void Level::followPlace(Entry& entry) {
+  const Wrapper& wrapper = *wrapperOf(entry.wrapper);
+  c10::TensorImpl& impl = *entry.tensor.unsafeGetTensorImpl();
+  Memory& memory = wrapper.memory();
+  if (!std::exchange(memory.follows, false)) return;
+  if (wrapper.sizes() == impl.sizes() && wrapper.strides() == impl.strides() &&
+      wrapper.storage_offset() == impl.storage_offset())
+    return;
+  if (wrapper.part()->parent) {
+    if (!entry.whole.defined()) entry.whole = detachedHidden(entry.tensor, *state_);
+    if (memory.value.is_same(entry.tensor)) memory.value = entry.whole;
+  } else {
+    const ClientPause pause;
+    const at::AutoDispatchBelowADInplaceOrView below;
+    at::_ops::resize_::call(entry.tensor, wrapper.sym_sizes(), std::nullopt);
+    entry.whole = at::Tensor();
+  }
+  impl.set_sizes_and_strides(wrapper.sizes(), wrapper.strides(), wrapper.storage_offset());
+}
+
+/// The tensor as the memory's value stands for it.
+at::Tensor Level::wholeOf(const Entry& entry) const {
+  return entry.whole.defined() ? entry.whole : entry.tensor;
 }
 
 void Level::checkMemory(const Entry& entry) const {
@@ -293,10 +346,11 @@ void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> g
       }
       checkWrite(before[k], after[k]);
       const bool changes_sizes = op.hasTag(at::Tag::inplace_view);
-      if (changes_sizes && by_wrapper_.contains(after[k].unsafeGetTensorImpl())) {
+      if (changes_sizes && by_wrapper_.contains(after[k].unsafeGetTensorImpl()) && !wrapper->memory().follows) {
         throw UserError(
             "Within cresset.functionalize, '" + op.schema().name() +
-            "' can't change the sizes or strides of a tensor from outside: call the operator without the underscore");
+            "' can't change the sizes or strides of a tensor from outside where gradients or graphs are recorded, or "
+            "its memory is known elsewhere: call the operator without the underscore");
       }
       if (records && wrapper->memory().foreign && wrapper->part()->repeats) {
         throw UserError(
@@ -496,6 +550,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
   std::vector<IValue> given;  // if it writes
   c10::SmallVector<const c10::TensorImpl*, 4>
       passed;  // wrappers that a caller below the program has, which gets them again
+  c10::SmallVector<const c10::TensorImpl*, 4> lifted_to;  // of an operator that writes
   c10::DispatchKeySet added;
   for (auto at = first; at != stack.end(); ++at) {
     if (!at->isTensor() && !at->isList()) continue;
@@ -506,6 +561,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
       if (wrapperOf(lifted)) {
         wrapped = true;
         added = added | lifted.key_set();
+        if (mutates) lifted_to.push_back(lifted.unsafeGetTensorImpl());
       }
       const bool is_other = !lifted.is_same(tensor);
       if (!is_other) passed.push_back(lifted.unsafeGetTensorImpl());
@@ -514,6 +570,15 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
     });
   }
   const bool literal = !tensors && (isMadeForLiteral() || isMadeForReading(op));
+  c10::SmallVector<Entry*, 4> followed;
+  if (mutates) {
+    for (const c10::TensorImpl* tensor : lifted_to) {
+      const auto entry = by_wrapper_.find(tensor);
+      if (entry == by_wrapper_.end()) continue;
+      followed.push_back(entry->second);
+      wrapperOf(entry->second->wrapper)->memory().follows = mayFollow(*entry->second);
+    }
+  }
   if (mutates && tensors) checkWrites(op, given, std::span<const IValue>(stack).last(count));
   if (wrapped) {
     const HiddenFromModes hidden;
@@ -531,6 +596,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
   } else {
     letPass(op, keys, stack);
   }
+  for (Entry* entry : followed) followPlace(*entry);
   const size_t results = op.schema().returns().size();
   const bool wraps = !tensors && !literal;
   for (size_t i = stack.size() - results; i < stack.size(); ++i) {
@@ -556,12 +622,12 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
 
 void Level::copyBack(Entry& entry) {
   const Wrapper& wrapper = *wrapperOf(entry.wrapper);
-  at::Tensor value;
+  at::Tensor value, target = wholeOf(entry);
   {
     const Emission emission(*state_);
-    value = current(wrapper.part());
+    value = entry.whole.defined() ? wrapper.memory().value : current(wrapper.part());
   }
-  if (value.is_same(entry.tensor)) return;
+  if (value.is_same(target)) return;
   std::optional<HandingOn> outward;
   if (detail::activeClients() && detail::activeClients()->client == this) outward.emplace();
   const bool taped = entry.wrapper.requires_grad() && !isLinked(entry.wrapper);
@@ -574,7 +640,7 @@ void Level::copyBack(Entry& entry) {
     at::_ops::copy_::call(entry.tensor, source, false);
   } else {
     const at::AutoGradMode off(false);
-    at::Tensor target = withoutRepeats(entry.tensor);
+    target = withoutRepeats(target);
     at::_ops::copy_::call(target, withoutRepeats(value), false);
   }
   // The program's own writes have raised it; what was kept after them is not what this copy changes.
@@ -621,7 +687,7 @@ void Level::close() {
   for (Entry* entry : in_order_) {
     Memory& memory = wrapperOf(entry->wrapper)->memory();
     if (memory.flat) continue;
-    memory.value = detachedHidden(entry->tensor, *state_);
+    memory.value = detachedHidden(wholeOf(*entry), *state_);
     ++memory.generation;
   }
   for (Entry* entry : in_order_) {
@@ -680,7 +746,7 @@ at::Tensor Level::copyOf(const Part& whole) const {
   const Part* part = &whole;
   for (; part->parent; part = part->parent.get()) chain.push_back(part);
   at::Tensor value = part->memory->value;
-  if (const Entry* owner = part->memory->flat ? nullptr : ownerOf(*part->memory)) value = owner->tensor;
+  if (const Entry* owner = part->memory->flat ? nullptr : ownerOf(*part->memory)) value = wholeOf(*owner);
   const Emission emission(*state_);
   for (size_t i = chain.size(); i-- > 0;) value = applyView(*chain[i], value, /*copies=*/true);
   return value;
@@ -772,7 +838,7 @@ at::Tensor Level::sync(const at::Tensor& tensor, bool shares) {
       }
       Entry* owner = ownerOf(memory);
       copyBack(*owner);
-      memory.value = detachedHidden(owner->tensor, *state_);
+      memory.value = detachedHidden(wholeOf(*owner), *state_);
     }
     memory.exposed = memory.value;
     tellClientsOfWrites(memory.exposed, false);

@@ -76,6 +76,7 @@ class Level final : public OperatorClient {
     at::Tensor tensor, wrapper;
     const void* storage = nullptr;
     const void* node = nullptr;  // of the tape: where the tensor was on it
+    at::Tensor whole;            // with the sizes and strides that it came with, once it has others
     bool requires_grad = false;
   };
   class ReadScope;
@@ -99,6 +100,9 @@ class Level final : public OperatorClient {
   void checkWrite(const at::Tensor& given, const at::Tensor& wrapper) const;
   void checkWrites(
       const c10::OperatorHandle& op, std::span<const c10::IValue> given, std::span<const c10::IValue> wrapped);
+  bool mayFollow(const Entry& entry) const;
+  void followPlace(Entry& entry);
+  at::Tensor wholeOf(const Entry& entry) const;
   void copyBack(Entry& entry);
   at::Tensor leaveBase(const at::Tensor& wrapper);
   Entry* ownerOf(const Memory& memory) const;

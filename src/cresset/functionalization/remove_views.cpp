@@ -11,6 +11,7 @@
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/functionalization/writes.h"
 #include "cresset/ir/insert_graph.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_forms.h"
 
@@ -221,8 +222,21 @@ class ViewRemoval {
 
 }  // namespace
 
+namespace {
+
+/// Copies have no elements in common.
+void removeOverlapChecks(Block* block) {
+  for (Node* node : block->nodesSafely()) {
+    for (Block* inner : node->blocks()) removeOverlapChecks(inner);
+    if (isBasic(node, Basic::CheckOverlap)) node->destroy();
+  }
+}
+
+}  // namespace
+
 std::vector<NodeLeft> removeViews(Graph& graph) {
   const HoistedAttributes attributes(graph);
+  removeOverlapChecks(graph.block());
   return ViewRemoval(graph).run();
 }
 

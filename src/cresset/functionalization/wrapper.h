@@ -54,8 +54,9 @@ struct Memory {
   bool left = false;     // the tensor that was its value is one of the program's results
   bool flat = false;   // the value has a storage's elements one after the other: tensors in it were given that share it
   at::Tensor exposed;  // its memory was given away: the value is written to this after each write
-  bool has_more = false;  // eager's storage has elements that the value lacks, after an out= that made it smaller
+  bool has_more = false;  // eager's storage has elements that the value lacks: what was made smaller, or came so
   bool foreign = false;   // it stands for tensors from outside of the level
+  bool follows = false;   // foreign: the operator that runs may give the tensor other sizes and strides
   bool relaid = false;    // computed of copies of views that repeat elements: eager's strides may be others
   int64_t offset = 0;     // the storage offset that the whole has
 };

@@ -19,6 +19,7 @@
 
 #include "cresset/functionalization/each_tensor.h"
 #include "cresset/functionalization/wrapper.h"
+#include "cresset/functionalization/writes.h"
 #include "cresset/ops/operator_forms.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/support/error.h"
@@ -145,9 +146,33 @@ c10::SymInt offsetOfView(const Wrapper& wrapper, const at::Tensor& value, const 
   return view.sym_storage_offset() + further;
 }
 
-/// Whether nothing else is of the memory of a tensor that was made within the program.
+/// Whether the tensor is made within the program, or the level lets it have other sizes.
+bool mayHaveOtherSizes(const Memory& memory) {
+  return !memory.foreign || memory.follows;
+}
+
+/// … and nothing else in the program is of its memory.
 bool isAlone(const Wrapper& wrapper) {
-  return !wrapper.part()->parent && !wrapper.memory().foreign && wrapper.part().use_count() == 1;
+  return !wrapper.part()->parent && mayHaveOtherSizes(wrapper.memory()) && wrapper.part().use_count() == 1;
+}
+
+/// Raises if what is read has elements of what is written, as at::assert_no_overlap does with memory.
+void requireApart(const Wrapper& written, const Wrapper& read, bool may_be_same) {
+  if (&written.memory() != &read.memory() || (may_be_same && &written == &read)) return;
+  if (written.has_symbolic_sizes_strides() || read.has_symbolic_sizes_strides()) return;
+  if (written.numel() == 0 || read.numel() == 0) return;
+  if (!written.is_non_overlapping_and_dense() || !read.is_non_overlapping_and_dense()) return;  // PyTorch can't tell
+  const auto placeOf = [](const Wrapper& wrapper) {
+    const auto size = static_cast<int64_t>(wrapper.itemsize());
+    return std::pair(wrapper.storage_offset() * size, (wrapper.storage_offset() + wrapper.numel()) * size);
+  };
+  const auto [begin, end] = placeOf(written);
+  const auto [other_begin, other_end] = placeOf(read);
+  const bool same = begin == other_begin && end == other_end && written.strides() == read.strides();
+  TORCH_CHECK(
+      end <= other_begin || other_end <= begin || (may_be_same && same),
+      "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+      "location. Please clone() the tensor before performing the operation.");
 }
 
 void replaceMemory(Wrapper& wrapper, const at::Tensor& value) {
@@ -288,6 +313,20 @@ class CallWithWrappers {
                     "once for each"));
   }
 
+  /// What the operator's kernel raises before it computes.
+  void checkOverlaps(const FunctionalForm& writes, Overlap rule) const {
+    if (rule == Overlap::Allowed) return;
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      if (!arguments_[i].isTensor() || std::ranges::find(writes.written, i) != writes.written.end()) continue;
+      const Wrapper* read = own(arguments_[i].toTensor());
+      if (!read) continue;
+      for (const size_t argument : writes.written) {
+        for (const at::Tensor& tensor : tensorsOf(argument))
+          if (const Wrapper* written = own(tensor)) requireApart(*written, *read, rule == Overlap::WholeOnly);
+      }
+    }
+  }
+
   /// Numbers among the arguments of a view that was just made, as the clients outside have them: the view may be made
   /// again, and reversed.
   static void keepNumbers(const c10::FunctionSchema& schema, std::vector<IValue>& arguments, const at::Tensor& view) {
@@ -416,8 +455,8 @@ class Call : CallWithWrappers {
     const at::Tensor tensor = arguments_[0].toTensor();
     const c10::SymIntArrayRef before = wrapper.sym_sizes();
     const std::string refused = "Within cresset.functionalize, '" + schema_.name() + "' can't ";
-    if (wrapper.memory().foreign)
-      throw UserError(refused + "change the sizes of a tensor from outside: make a new tensor");
+    if (!mayHaveOtherSizes(wrapper.memory()))
+      throw UserError(refused + "change the sizes of a tensor from outside here: make a new tensor");
     if (!memory_format.isNone() && memory_format.toMemoryFormat() != at::MemoryFormat::Contiguous) {
       throw UserError(refused + "change the memory format: make a new tensor");
     }
@@ -571,6 +610,7 @@ class Call : CallWithWrappers {
           "Within cresset.functionalize, '" + schema_.name() +
           "' can't be called: it gives a tensor other memory. Use the other tensor itself");
     }
+    if (known) checkOverlaps(writes, overlapOf(*known));
     std::vector<IValue> fresh;
     if (writesPlaceTwice(writes)) {
       fresh = writeMemories(writes);
@@ -691,7 +731,11 @@ class Call : CallWithWrappers {
   std::vector<IValue> writeCopies(const FunctionalForm& writes) {
     const std::vector<IValue> given = values();
     std::vector<IValue> stack = given;
-    std::vector<std::pair<at::Tensor, at::Tensor>> copies;
+    struct Copy {
+      at::Tensor target, value;
+      bool is_out;  // beside it others may be written that are read, too
+    };
+    std::vector<Copy> copies;
     for (const size_t argument : writes.written) {
       size_t at = 0;
       const std::vector<at::Tensor> targets = tensorsOf(argument);
@@ -701,12 +745,12 @@ class Call : CallWithWrappers {
         const Emission emission(*level_);
         // A copy of a view has not the strides that the operator goes by.
         tensor = copyWithStrides(tensor, (copiesViews(*level_) ? target : tensor).sym_strides());
-        copies.emplace_back(target, tensor);
+        copies.push_back({target, tensor, schema_.arguments()[argument].is_out()});
         return true;
       });
     }
     call(op_, stack);
-    for (const auto& [target, copy] : copies) replaceBy(target, copy, writes.is_out);
+    for (const auto& [target, value, is_out] : copies) replaceBy(target, value, is_out);
     std::vector<IValue> fresh;
     for (size_t i = 0; i < schema_.returns().size(); ++i)
       if (!schema_.returns()[i].alias_info()) fresh.push_back(stack[i]);

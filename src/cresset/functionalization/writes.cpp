@@ -12,6 +12,7 @@
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_forms.h"
+#include "cresset/ops/operator_rows.h"
 
 namespace cresset {
 
@@ -57,6 +58,19 @@ bool runsUnknown(const Node& node) {
 
 bool mayChangeSizes(const Operator& op) {
   return !keepsSizes(op) || hasOutArgument(op.schema());
+}
+
+Overlap overlapOf(const Operator& writer) {
+  using enum Overlap;
+  static constexpr ColumnCell<Overlap> kCells[] = {
+#define OPERATOR(name) {name, {}},
+#define OVERLAP(rule) {{}, rule},
+#include "cresset/ops/table/table.def"
+  };
+  static const auto* rules = new auto(byOperator(kCells));
+  const auto rule = rules->find(writer.fullName());
+  if (rule != rules->end()) return rule->second;
+  return writer.isPointwise() ? WholeOnly : Allowed;
 }
 
 Writes::Writes(Graph& graph, const Places& places, bool inputs_are_distinct) : graph_(graph), places_(places) {
@@ -195,6 +209,15 @@ std::string Writes::whyNoPlace(const Value* tensor) const {
            ", so that which memory it is is not known";
   }
   return "the tensor comes from " + name + ", so that which memory it is is not known";
+}
+
+bool Writes::mayOverlap(const Value* written, const Value* read, bool as_whole) const {
+  const Place *place = places_.of(written), *other = places_.of(read);
+  if (place == other) return as_whole;
+  if (place && other && place->kind == Place::Kind::Element && place->parent == other->parent &&
+      other->kind == Place::Kind::Element && place->index != other->index)
+    return false;  // pieces of one tensor
+  return aliases_->mayContainAlias(written, read);
 }
 
 namespace {

@@ -27,6 +27,14 @@ bool runsUnknown(const Node& node);
 /// Whether a call may give other sizes to what it writes to.
 bool mayChangeSizes(const Operator& op);
 
+/// Which tensors that an operator reads may have elements in memory that it writes; where they may not, it raises.
+enum class Overlap : uint8_t {
+  Allowed,
+  WholeOnly,  // the tensor that is written itself, or one in its place
+  Refused,
+};
+Overlap overlapOf(const Operator& writer);
+
 /// Memory that the graph writes to through operators.
 struct WrittenMemory {
   const Value* root = nullptr;
@@ -55,6 +63,8 @@ class Writes {
   const std::vector<const Value*>& tensors(const Node* node) const { return by_node_.at(node).tensors; }
   /// Whether the write may give the tensor other sizes.
   bool mayResize(const Node* node) const { return resizing_.contains(node); }
+  /// Whether `read` may lie in memory where `written`, which the node writes to, lies too; `as_whole`: in its place.
+  bool mayOverlap(const Value* written, const Value* read, bool as_whole) const;
   /// Writes to tensors that stay, with reasons.
   const std::map<uint32_t, std::pair<const Node*, std::string>>& left() const { return left_; }
 

@@ -57,7 +57,7 @@ bool isBasic(const Node& node, Basic operation) {
 }
 
 Node* insertBasic(Graph& graph, Basic operation, std::span<Value* const> inputs) {
-  const bool has_result = operation != Basic::Raise;
+  const bool has_result = operation != Basic::Raise && operation != Basic::CheckOverlap;
   Node* node = graph.insertNode(graph.create(kindOf(operation), inputs, has_result ? 1 : 0));
   operatorOf(*node);
   if (has_result) node->output()->setType(resultTypes(*node).at(0));

@@ -32,9 +32,10 @@ enum class Basic : uint8_t {
   ToTensor,  // of a number
   Detach,
   RequiresGrad,
-  Raise,       // an exception: its message, and the name of its class
-  MakeTensor,  // of a number or of lists of numbers
-  CallHost,    // a function of the program that embeds Cresset (ops/host_callable.h), with any inputs
+  Raise,         // an exception: its message, and the name of its class
+  MakeTensor,    // of a number or of lists of numbers
+  CheckOverlap,  // of what is written and what is read
+  CallHost,      // a function of the program that embeds Cresset (ops/host_callable.h), with any inputs
   Count
 };
 

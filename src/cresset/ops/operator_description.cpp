@@ -72,6 +72,7 @@ constexpr Cell kCells[] = {
 #define VIEW(inverse) {Cell::Kind::Column, "inverse of view", inverse},
 #define STRIDED(function) {Cell::Kind::Column, "strided view", #function},
 #define GIVEN_STRIDES() {Cell::Kind::Column, "given strides", {}},
+#define OVERLAP(rule) {Cell::Kind::Column, "overlap", #rule},
 #define NOT_REVERSED(reason) {Cell::Kind::Column, "not reversed", reason},
 #define COPY(expression) {Cell::Kind::Column, "copy of view", expression},
 #define TRAIT(trait) {Cell::Kind::Column, "trait", #trait},

@@ -1,5 +1,8 @@
 // Where tensors change their layout, and convolutions between: what passes/channels_last.cpp writes into plans. Sizes
-// and orders of dimensions of views, for the column COPY.
+// and orders of dimensions of views, for the column COPY. Where operands lie in what is written, for functional graphs.
+#include <ATen/MemoryOverlap.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/detach_copy.h>
 #include <c10/core/WrapDimMinimal.h>
 
 #include <algorithm>
@@ -95,6 +98,21 @@ std::vector<int64_t> unflattenedSizes(const Tensor& self, int64_t dim, std::vect
 }
 
 constexpr Row kLayoutRows[] = {
+    // PyTorch's has no derivative, and raises where one would be recorded.
+    {"cresset::detach_copy(Tensor self) -> Tensor", kernel([](const Tensor& self) {
+       const at::NoGradGuard off;
+       return at::detach_copy(self);
+     })},
+    // The errors of operators that write, which their functional forms don't have.
+    {"cresset::check_overlap(Tensor written, Tensor read, bool may_be_same) -> ()",
+     kernel([](const Tensor& written, const Tensor& read, bool may_be_same) {
+       if (may_be_same) {
+         at::assert_no_partial_overlap(written, read);
+       } else {
+         at::assert_no_overlap(written, read);
+       }
+     }),
+     kEffect},
     {"cresset::moved_dims(Tensor self, int[] source, int[] destination) -> int[]",
      kernel([](const Tensor& self, const std::vector<int64_t>& source, const std::vector<int64_t>& destination) {
        return movedDims(self, source, destination);

@@ -277,7 +277,10 @@ bool isAmong(std::span<const IValue> arguments, const c10::SymNode& number) {
 
 std::vector<PlacedNumber> Recorder::placePlainNumbers(const Operator& op, std::span<const IValue> arguments) {
   if (call_.numbers.empty()) return {};
-  if (op.kind() == aten::select) {
+  // Where views are removed, its form that copies.
+  static const Symbol kSelect = aten::select;
+  static const Symbol kSelectCopy = Symbol::fromQualString(std::string(kSelect.toQualString()) + "_copy");
+  if (op.kind() == kSelect || op.kind() == kSelectCopy) {
     if (auto placed = placeIndex(op, arguments); !placed.empty()) return placed;
   }
   std::vector<PlainNumber*> waiting;

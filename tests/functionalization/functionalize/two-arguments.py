@@ -7,9 +7,11 @@ def f(x, y):
 graph(%x : Tensor,
       %y : Tensor):
   %2 : int = prim::Constant[value=1]()
-  %6 : Tensor = cresset::add(%x, %y, %2)
+  %6 : bool = prim::Constant[value=1]()
+   = cresset::check_overlap(%x, %y, %6)
+  %7 : Tensor = cresset::add(%x, %y, %2)
   %4 : int = prim::Constant[value=2]()
-  %5 : Tensor = aten::mul(%6, %4)
-  %7 : bool = prim::Constant[value=0]()
-  %8 : Tensor = aten::copy_(%x, %6, %7)
+  %5 : Tensor = aten::mul(%7, %4)
+  %8 : bool = prim::Constant[value=0]()
+  %9 : Tensor = aten::copy_(%x, %7, %8)
   return (%5)

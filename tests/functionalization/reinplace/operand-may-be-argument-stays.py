@@ -6,8 +6,10 @@ def f(x, y):
 # ---- expect
 graph(%x : Tensor,
       %y : Tensor):
-  %4 : Tensor = cresset::mul(%x, %y)
+  %4 : bool = prim::Constant[value=1]()
+   = cresset::check_overlap(%x, %y, %4)
+  %5 : Tensor = cresset::mul(%x, %y)
   %3 : int = prim::Constant[value=1]()
-  %5 : bool = prim::Constant[value=0]()
-  %6 : Tensor = aten::copy_(%x, %4, %5)
+  %6 : bool = prim::Constant[value=0]()
+  %7 : Tensor = aten::copy_(%x, %5, %6)
   return (%3)

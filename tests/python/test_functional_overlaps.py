@@ -1,0 +1,127 @@
+"""Writes that eager PyTorch refuses, as operands have elements of what is written: its error in both forms."""
+
+import itertools
+import warnings
+
+import pytest
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+import cresset
+
+MESSAGE = "some elements of the input tensor and the written-to tensor refer to a single memory location"
+IN_PLACE = [op for op in op_db if op.inplace_variant is not None and torch.float32 in op.dtypes]
+
+
+def overlapping(x, y, where):
+    """The same elements, of one memory: y begins behind x's first element, where x begins, or behind x's last one."""
+    begin = {"behind": 1, "there": 0, "apart": x.numel()}[where]
+    memory = torch.zeros(begin + x.numel() + y.numel())
+    a, b = memory[: x.numel()].view(x.shape), memory[begin : begin + y.numel()].view(y.shape)
+    b.copy_(y)
+    a.copy_(x)
+    return a, b
+
+
+def outcome(function, *arguments):
+    """What is written, or that the operator refuses."""
+    try:
+        function(*arguments)
+    except RuntimeError as error:
+        return "refused" if MESSAGE in str(error) else "another error"
+    return arguments[0].tolist()
+
+
+def differing(op):
+    for sample in itertools.islice(op.sample_inputs("cpu", torch.float32), 6):
+        places = [i for i, a in enumerate(sample.args) if isinstance(a, torch.Tensor) and a.dtype == torch.float32]
+        x = sample.input
+        if not places or not isinstance(x, torch.Tensor) or x.numel() < 2 or not sample.args[places[0]].numel():
+            continue
+        y = sample.args[places[0]]
+
+        def write(a, b):
+            args = list(sample.args)
+            args[places[0]] = b
+            op.inplace_variant(a, *args, **sample.kwargs)
+
+        try:
+            traced = cresset.trace(write, (x.clone(), y.clone()), check_trace=False)
+        except RuntimeError:  # the in-place form takes no such arguments
+            continue
+        for where in ("behind", "there", "apart"):
+            if where == "there" and x.shape != y.shape:
+                continue
+            expected = outcome(write, *overlapping(x, y, where))
+            for form in (cresset.functionalize(write), cresset.functionalize(traced)):
+                found = outcome(form, *overlapping(x, y, where))
+                if expected != found and repr(expected) != repr(found):
+                    yield op.formatted_name, where, expected, found
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_in_place_operators(part):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        told = [difference for op in IN_PLACE[part::4] for difference in differing(op)]
+    assert not told, "\n".join(map(str, told[:10]))
+
+
+PROGRAMS = [
+    "x[1:].add_(x[:-1])",
+    "a = x * 2\n  a[1:].mul_(a[:-1])",
+    "a = x * 2\n  for i in range(3):\n    a[i:].copy_(a[:a.size(0) - i])",
+    "a = x * 2\n  torch.add(a[:2], a[2:], out=a[1:3])",
+    "a = x * 2\n  a.index_copy_(0, torch.tensor([0]), a[1:2])",
+    "x.add_(x[0])",
+    "x.expand(3, -1).add_(1)",
+    "x.unsqueeze(0).expand(3, -1).add_(1)",
+]
+
+
+@pytest.mark.parametrize("body", PROGRAMS)
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+def test_programs(body, remove):
+    """The same error, and the argument stays as it was."""
+    text = f"def f(x):\n  {body}\n  return x * 1\n"
+    names = {"torch": torch}
+    exec(text, names)
+    plain = names["f"]
+    x = torch.arange(4.0)
+    with pytest.raises(RuntimeError) as expected:
+        plain(x.clone())
+    forms = [cresset.functionalize(plain, remove=remove)]
+    if remove == "mutations":
+        graph = cresset.CompilationUnit(text).f.graph.copy()
+        cresset.passes.functionalize(graph)
+        forms.append(cresset.function_from_graph("f", graph))
+        cresset.passes.reinplace(graph)
+        forms.append(cresset.function_from_graph("f", graph))
+    for form in forms:
+        for _ in range(3):
+            y = x.clone()
+            with pytest.raises((RuntimeError, cresset.UserError)) as found:
+                form(y)
+            if remove == "mutations":
+                assert str(expected.value).splitlines()[0] in str(found.value)
+            assert torch.equal(y, x)
+
+
+def test_pieces_that_lie_apart():
+    """Operands of the same memory, but no common elements."""
+
+    def f(x):
+        a = x * 2
+        a[:2].add_(a[2:])
+        low, high = a.chunk(2)
+        high.mul_(low)
+        return a
+
+    x = torch.arange(4.0)
+    text = "def f(x):\n  a = x * 2\n  a[:2].add_(a[2:])\n  low, high = a.chunk(2)\n  high.mul_(low)\n  return a\n"
+    for form in (
+        cresset.functionalize(f),
+        cresset.functionalize(f, remove="mutations_and_views"),
+        cresset.functionalize(cresset.CompilationUnit(text).f),
+    ):
+        assert torch.equal(form(x), f(x))
