@@ -336,7 +336,9 @@ def test_functions_made_and_dropped():
         tracemalloc.stop()
     assert last() is None
     assert len(_capture._codes) <= known[0] + 1 and len(_capture._notes) <= known[1] + 1
-    assert min(growth) < 100_000  # a table of the process may grow in one round; what is kept of functions would in each
+    assert (
+        min(growth) < 100_000
+    )  # a table of the process may grow in one round; what is kept of functions would in each
 
 
 def test_sixteen_threads():

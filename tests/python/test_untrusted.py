@@ -1501,7 +1501,9 @@ def f(a: int = len("abc") + 2 * 4, b: float = float("inf"), c: List[int] = [1, 2
     assert unit.f() == (11, float("inf"), [1, 2, 1, 2], "AB1")
 
 
-@pytest.mark.parametrize("count, expression", [(1, "'a'.ljust(1000000000)"), (40, "'a'.ljust(1000000)"), (40, "len([0] * 100000)")])
+@pytest.mark.parametrize(
+    "count, expression", [(1, "'a'.ljust(1000000000)"), (40, "'a'.ljust(1000000)"), (40, "len([0] * 100000)")]
+)
 def test_constants_take_little_memory(count, expression):
     of = "int" if expression.startswith("len") else "str"
     source = "".join(f"def f{i}(s: {of} = {expression}):\n  return s\n" for i in range(count))
@@ -1524,7 +1526,7 @@ def test_objects_of_classes_in_cpp_stay_in_them(body):
     source = f"def f(p: {PACKED.format('Linear')}, q: {PACKED.format('Conv2d')}):\n  {body}\n"
     with pytest.raises(cresset.CompileError, match="capsule"):
         cresset.CompilationUnit(source).f  # noqa: B018
-    for line in (f"prim::SetAttr[name=\"capsule\"](%p, %c)", "%d : Capsule = prim::GetAttr[name=\"capsule\"](%p)"):
+    for line in (f'prim::SetAttr[name="capsule"](%p, %c)', '%d : Capsule = prim::GetAttr[name="capsule"](%p)'):
         with pytest.raises((cresset.CompileError, RuntimeError), match="capsule"):
             cresset.parse_ir(f"graph(%p : {PACKED.format('Linear')}, %c : Capsule):\n  {line}\n  return (%p)\n").lint()
 
@@ -1607,7 +1609,11 @@ def test_autocast_ends_with_the_call():
         with torch.autocast("cpu", torch.bfloat16):
             module(X)
             assert torch.mm(X, X).dtype == torch.bfloat16
-    assert before == (torch.get_autocast_dtype("cpu"), torch.is_autocast_enabled("cpu"), torch.is_autocast_cache_enabled())
+    assert before == (
+        torch.get_autocast_dtype("cpu"),
+        torch.is_autocast_enabled("cpu"),
+        torch.is_autocast_cache_enabled(),
+    )
     with pytest.raises(RuntimeError, match="without enter_autocast"):
         with_body("    ops.cresset.exit_autocast('cpu', [0, 15, 0])\n    return x")(X)
 

@@ -16,8 +16,8 @@
 #include "cresset/cresset.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ops/format.h"
-#include "cresset/ops/operator.h"
 #include "cresset/ops/nesting.h"
+#include "cresset/ops/operator.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/support/source_part.h"
 
