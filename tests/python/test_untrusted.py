@@ -1526,7 +1526,7 @@ def test_objects_of_classes_in_cpp_stay_in_them(body):
     source = f"def f(p: {PACKED.format('Linear')}, q: {PACKED.format('Conv2d')}):\n  {body}\n"
     with pytest.raises(cresset.CompileError, match="capsule"):
         cresset.CompilationUnit(source).f  # noqa: B018
-    for line in (f'prim::SetAttr[name="capsule"](%p, %c)', '%d : Capsule = prim::GetAttr[name="capsule"](%p)'):
+    for line in ('prim::SetAttr[name="capsule"](%p, %c)', '%d : Capsule = prim::GetAttr[name="capsule"](%p)'):
         with pytest.raises((cresset.CompileError, RuntimeError), match="capsule"):
             cresset.parse_ir(f"graph(%p : {PACKED.format('Linear')}, %c : Capsule):\n  {line}\n  return (%p)\n").lint()
 
