@@ -23,6 +23,7 @@
 #include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/policy.h"
+#include "cresset/passes/inline_limits.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
 #include "cresset/support/options.h"
@@ -600,7 +601,10 @@ std::shared_ptr<const PreparedFunction> prepareGraph(
   Graph& graph = *prepared->graph;
   const KeepAnalyses kept(graph);
   const std::string name = function.qualname().qualifiedName();
-  inlineForPlans(graph, name);
+  {
+    const InliningUnder limits(function.program().rules().limits);
+    inlineForPlans(graph, name);
+  }
   const auto most = static_cast<size_t>(options::plan_nodes());
   if (graph.numNodes() > most) {
     throw UserError(

@@ -250,7 +250,20 @@ void Run::pushFrame(const Code& callee, uint32_t result, bool is_exit) {
     profile_->enter(callee);
 }
 
+/// A function of a program with limits of its own, which hold for this call. It runs in a run of its own.
+void Run::callWithinLimits(const Code& callee, const uint32_t* operands, uint32_t num_inputs) {
+  pushOperands(operands + 1, num_inputs);
+  runCode(callee, stack_, /*is_profiled=*/false);
+  popResults(operands, 1);
+  ++frames_.back().pc;
+}
+
 void Run::call(const Code& callee, const uint32_t* operands, uint32_t num_inputs) {
+  if (callee.limits.any()) [[unlikely]] {
+    const Limits& own = frames_.back().code->limits;
+    if (callee.limits.seconds != own.seconds || callee.limits.memory != own.memory)
+      return callWithinLimits(callee, operands, num_inputs);
+  }
   const uint32_t caller_base = frames_.back().base;
   const c10::IValue* constants = frames_.back().code->constants.data();
   pushFrame(callee, operands[0] == kNoRegister ? kNoRegister : caller_base + operands[0], false);

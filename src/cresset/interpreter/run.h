@@ -101,6 +101,7 @@ class Run {
   void call(const Code& callee, const uint32_t* operands, uint32_t num_inputs);
   void callOutside(torch::jit::Function& function, const Instruction& instruction);
   void callFunction(const Instruction& instruction);
+  void callWithinLimits(const Code& callee, const uint32_t* operands, uint32_t num_inputs);
   void callMethod(const Instruction& instruction);
   std::vector<c10::IValue> takeInputs(const Instruction& instruction);
   void fork(const Instruction& instruction);

@@ -15,6 +15,7 @@
 #include "cresset/module/module.h"
 #include "cresset/module/values.h"
 #include "cresset/ops/object_slots.h"
+#include "cresset/ops/policy.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -40,14 +41,11 @@ class Cloner {
     }
   }
 
-  void cloneMethod(Function& method, c10::ClassType& to) {
-    methods_.push_back(cloneFunction(method, to));
-    to.addMethod(methods_.back());
-  }
+  void cloneMethod(Function& method, c10::ClassType& to) { to.addMethod(cloneFunction(method, to)); }
 
   /// When all methods are there. Throws UserError.
   void requireMembers() const {
-    for (Function* method : methods_) requireMembers(*method->graph()->block());
+    for (const auto& graph : graphs_) requireMembers(*graph->block());
   }
 
   ObjectPtr cloneObject(const ObjectPtr& object) {
@@ -77,6 +75,20 @@ class Cloner {
       torch::jit::Function* setstate = object->type()->findMethod("__setstate__");
       if (getstate && setstate) Method(object, setstate)({Method(object, getstate)({})});
     }
+  }
+
+  /// The copies have the limits of all programs that the originals are of. Their forks run one after the other if those
+  /// of an original do, which a policy says, even if it allows everything: what may be called is decided per method.
+  void takeRules() const {
+    ProgramRules rules = program_->rules();
+    for (const auto& [from, to] : order_) {
+      const auto program = programOf(*from);
+      if (!program || program == program_) continue;
+      rules.limits = tightest(rules.limits, program->rules().limits);
+      if (program->rules().policy && !rules.policy)
+        rules.policy = std::make_shared<const OperatorPolicy>(std::vector<std::string>{"*"});
+    }
+    program_->setRules(std::move(rules));
   }
 
   /// Copies the methods of all copied classes; when every class that a graph can name is known.
@@ -142,10 +154,16 @@ class Cloner {
   Function* cloneFunction(Function& source, c10::ClassType& owner) {
     auto graph = source.graph()->copy();
     mapBlock(*graph->block());
+    graphs_.push_back(graph);
+    // What the original may not call, the copy may not call either.
+    const auto policy = source.program().rules().policy;
     c10::FunctionSchema schema = mapSchema(source.getSchema());
     program_->usePrograms(*graph);
-    Function& result = program_->declare(
-        c10::QualifiedName(*owner.name(), source.name()), [graph](Function& function) { function.setGraph(graph); });
+    Function& result =
+        program_->declare(c10::QualifiedName(*owner.name(), source.name()), [graph, policy](Function& function) {
+          if (policy && policy != function.program().rules().policy) policy->check(*graph);
+          function.setGraph(graph);
+        });
     result.setSchema(std::move(schema));
     result.setDocString(std::string(source.doc_string()));
     result.setSourceRange(source.sourceRange());
@@ -197,7 +215,7 @@ class Cloner {
   std::unordered_map<const c10::ClassType*, c10::ClassTypePtr> classes_;
   std::unordered_set<const c10::ClassType*> copies_;
   std::vector<std::pair<c10::ClassTypePtr, c10::ClassTypePtr>> order_;
-  std::vector<Function*> methods_;
+  std::vector<std::shared_ptr<Graph>> graphs_;  // of the methods
 };
 
 }  // namespace
@@ -225,6 +243,7 @@ Module Module::clone(
   Cloner cloner(copies, inplace, {ignored_methods, ignored_attributes});
   DefinitionScope scope(*copies);
   Module result(cloner.cloneObject(_ivalue()));
+  cloner.takeRules();
   cloner.cloneMethods();
   cloner.requireMembers();
   scope.commit();
@@ -237,6 +256,7 @@ Module cloneWithoutProperties(const Module& module) {
   Cloner cloner(copies, /*inplace=*/true, {.methods = {}, .attributes = {}, .properties = true});
   DefinitionScope scope(*copies);
   Module result(cloner.cloneObject(module._ivalue()));
+  cloner.takeRules();
   cloner.cloneMethods();
   scope.commit();
   return result;

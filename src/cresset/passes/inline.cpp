@@ -6,6 +6,10 @@
 // interfaces stay. Calls that lead back to a function that is being inlined stay too, so that recursion ends. Every
 // inlined node remembers through which calls it came (Node::inlinedCall), from which errors print the script's stack.
 //
+// Code of a program that may not do anything (ProgramRules) obeys that where it stands in another's, too: a function
+// that calls what its own program's policy refuses stays a call, which raises, and so does one that has limits of its
+// own.
+//
 // A program of a few lines can stand for more nodes than any machine holds: f1 calls f2 twice, f2 calls f3 twice, and
 // so on. So a graph grows by a bounded number of nodes and calls are followed to a bounded depth; calls beyond stay
 // calls.
@@ -23,13 +27,18 @@
 #include "cresset/ir/nesting.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/policy.h"
+#include "cresset/passes/inline_limits.h"
 #include "cresset/passes/inline_subgraphs.h"
 #include "cresset/passes/pass.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/program/program.h"
+#include "cresset/support/error.h"
 
 namespace cresset {
 namespace {
+
+thread_local Limits limits_of_inlining;
 
 constexpr int kMaxDepth = 500;         // calls inside of each other
 constexpr size_t kMaxNesting = 1'000;  // blocks inside of each other
@@ -51,6 +60,15 @@ bool mustStay(const InlinedCallPtr& chain, const std::string& name) {
     if (call->function == name || ++depth >= kMaxDepth) return true;
   }
   return false;
+}
+
+bool startsForks(const Block& block) {
+  const auto nodes = block.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+    const auto blocks = node->blocks();
+    return runsApart(*node) ||
+           std::any_of(blocks.begin(), blocks.end(), [](const Block* inner) { return startsForks(*inner); });
+  });
 }
 
 void setInlinedCall(Node* node, const InlinedCallPtr& call) {
@@ -120,7 +138,7 @@ class Inliner {
         changed = true;
       } else if (callee && !mustStay(node->inlinedCall(), callee->qualname().qualifiedName())) {
         const std::shared_ptr<Graph> body = is_for_people_ ? callee->editableGraph(tidyDefinition) : callee->graph();
-        const bool is_inlined = pay(*body, *node);
+        const bool is_inlined = (is_for_people_ || mayStandElsewhere(*callee, *body)) && pay(*body, *node);
         node = is_inlined ? inlineCall(node, *callee, *body) : node->next();  // continues with the callee's own calls
         changed |= is_inlined;
       } else {
@@ -139,8 +157,29 @@ class Inliner {
     return true;
   }
 
+  /// Whether the function's code does in another program what it does in its own.
+  bool mayStandElsewhere(Function& function, Graph& body) {
+    const ProgramRules& rules = function.program().rules();
+    if (!rules.policy && !rules.limits.any()) [[likely]]
+      return true;
+    const Limits &own = rules.limits, &around = limits_of_inlining;
+    if (own.any() && (own.seconds != around.seconds || own.memory != around.memory)) return false;
+    const auto [known, is_new] = is_allowed_.try_emplace(&function, true);
+    if (is_new && rules.policy) {
+      // Its forks must not run at one time.
+      if (startsForks(*body.block())) return known->second = false;
+      try {
+        rules.policy->check(body);
+      } catch (const UserError&) {
+        known->second = false;
+      }
+    }
+    return known->second;
+  }
+
   bool is_for_people_;
   size_t left_ = kMaxInlinedNodes;
+  std::unordered_map<const Function*, bool> is_allowed_;  // by their programs' policies
 };
 
 /// Whether nothing but attributes of the object and the thread's state may be other ones after the method.
@@ -182,6 +221,12 @@ bool markContexts(Block* block) {
 }
 
 }  // namespace
+
+InliningUnder::InliningUnder(const Limits& limits) : previous_(std::exchange(limits_of_inlining, limits)) {}
+
+InliningUnder::~InliningUnder() {
+  limits_of_inlining = previous_;
+}
 
 Function* calleeOf(const Node* node) {
   torch::jit::Function* function = nullptr;
