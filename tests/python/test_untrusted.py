@@ -1635,3 +1635,150 @@ def test_inference_mode_ends_with_the_call():
         with torch.inference_mode():
             once(X)
             assert torch.is_inference_mode_enabled()
+
+
+# ---- rules of a program that a trusted one holds
+
+
+class Holds(torch.nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, x, name: str):
+        return self.module(x, name) + 1
+
+
+class ReadsFile(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(2))
+
+    def forward(self, x, name: str):
+        return torch.from_file(name, size=2) + x * self.weight
+
+    @torch.jit.export
+    def harmless(self, x):
+        return (x + 1) * 2 - self.weight
+
+
+@pytest.mark.parametrize("gradients", [False, True])
+def test_what_a_trusted_module_holds_stays_untrusted(tmp_path, gradients):
+    path = tmp_path / "two.bin"
+    path.write_bytes(bytes(8))
+    x = torch.ones(2)
+    held = cresset.script(Holds(cresset.load(save(ReadsFile())))).eval()
+    trusted = cresset.script(Holds(cresset.load(save(ReadsFile()), trusted=True))).eval()
+    refused = pytest.raises(cresset.CompileError, match="may not call aten::from_file")
+    with torch.set_grad_enabled(gradients):
+        for _ in range(4):
+            assert trusted(x, str(path)).tolist() == [2.0, 2.0]
+            with refused:
+                held(x, str(path))
+        for make in (
+            cresset.freeze,
+            cresset.optimize_for_inference,
+            cresset.static_module,
+            lambda module: cresset.freeze(cresset.script(torch.nn.Sequential(module)).eval()),
+        ):
+            with pytest.raises(cresset.UserError, match="may not call aten::from_file"):
+                module = make(held)
+                for _ in range(3):
+                    module(x, str(path))
+
+
+class HoldsHarmless(torch.nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, x):
+        y = self.module.harmless(x)
+        return torch.relu(y) * 3 + self.module.harmless(y)
+
+
+def test_what_is_allowed_is_inlined():
+    module = HoldsHarmless(cresset.load(save(ReadsFile())))
+    held, x = cresset.script(module).eval(), torch.randn(2)
+    for _ in range(4):
+        assert torch.equal(held(x), module(x))
+    assert "prim::CallMethod" not in str(held.forward.graph_for(x))
+    assert torch.equal(cresset.freeze(held)(x), module(x))
+
+
+class Endless(torch.nn.Module):
+    def forward(self, x, n: int):
+        while n > 0:
+            x = x + 1
+            n += 1
+        return x
+
+
+class HoldsEndless(torch.nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, x, n: int):
+        return self.module(x, n) * 2
+
+
+def test_limits_of_what_a_module_holds():
+    loaded = cresset.load(save(Endless()), limits=cresset.Limits(seconds=0.2))
+    held = cresset.script(HoldsEndless(loaded)).eval()
+    for module in (held, cresset.freeze(held), cresset.static_module(held)):
+        for _ in range(3):
+            assert torch.equal(module(X, 0), X * 2)
+            with pytest.raises(cresset.LimitError):
+                module(X, 1)
+
+
+class ForksOnOneList(torch.nn.Module):
+    def append(self, l: List[str], n: int) -> int:
+        for i in range(n):
+            l.append("a" * 8)
+            if len(l) > 16:
+                l.clear()
+        return len(l)
+
+    def forward(self, x, n: int):
+        l = ["a"]
+        forks = [torch.jit.fork(self.append, l, n), torch.jit.fork(self.append, l, n), torch.jit.fork(self.append, l, n)]
+        total = 0
+        for f in forks:
+            total += torch.jit.wait(f)
+        return x + total
+
+
+def test_forks_of_what_a_module_holds_are_not_at_one_time():
+    """They would race for a list, in memory."""
+    code = """
+import io, sys, torch, cresset
+sys.path.insert(0, sys.argv[1])
+from test_untrusted import ForksOnOneList, HoldsEndless, X, save
+held = cresset.script(HoldsEndless(cresset.load(save(ForksOnOneList())))).eval()
+for module in (held, cresset.freeze(held), cresset.static_module(held)):
+    for _ in range(4):
+        module(X, 20000)
+print("done")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(Path(__file__).parent)], capture_output=True, text=True, timeout=300
+    )
+    assert done.stdout == "done\n", done.stderr[-2000:]
+
+
+def forks_itself(n: int) -> int:
+    if n == 0:
+        return 0
+    return torch.jit.wait(torch.jit.fork(forks_itself, n - 1)) + 1
+
+
+class ForksItself(torch.nn.Module):
+    def forward(self, n: int):
+        return torch.jit.wait(torch.jit.fork(forks_itself, n))
+
+
+def test_functions_that_fork_themselves_are_frozen():
+    frozen = cresset.freeze(cresset.script(ForksItself()).eval())
+    assert frozen(100) == 100

@@ -327,6 +327,34 @@ class CallWithWrappers {
     }
   }
 
+  /// A call for lists of tensors goes from one element to the next: what it has written it would read as it was before.
+  void refuseToReadEarlierElements(const FunctionalForm& writes) const {
+    for (const size_t argument : writes.written) {
+      if (!arguments_[argument].isTensorList()) continue;
+      const std::vector<at::Tensor> written = tensorsOf(argument);
+      const auto isWrittenBefore = [&](const at::Tensor& read, size_t index) {
+        const Wrapper* reader = own(read);
+        return reader && std::any_of(
+                             written.begin(), written.begin() + static_cast<ptrdiff_t>(std::min(index, written.size())),
+                             [&](const at::Tensor& tensor) {
+                               const Wrapper* writer = own(tensor);
+                               return writer && &writer->memory() == &reader->memory();
+                             });
+      };
+      for (size_t i = 0; i < arguments_.size(); ++i) {
+        if (std::ranges::find(writes.written, i) != writes.written.end()) continue;
+        const std::vector<at::Tensor> read = tensorsOf(i);
+        for (size_t place = 0; place < read.size(); ++place) {
+          if (!isWrittenBefore(read[place], arguments_[i].isTensor() ? written.size() : place)) continue;
+          throw UserError(
+              "Within cresset.functionalize, '" + schema_.name() +
+              "' can't read a tensor for one element of its lists that it has written for an earlier one: call it once "
+              "for each");
+        }
+      }
+    }
+  }
+
   /// Numbers among the arguments of a view that was just made, as the clients outside have them: the view may be made
   /// again, and reversed.
   static void keepNumbers(const c10::FunctionSchema& schema, std::vector<IValue>& arguments, const at::Tensor& view) {
@@ -611,6 +639,7 @@ class Call : CallWithWrappers {
           "' can't be called: it gives a tensor other memory. Use the other tensor itself");
     }
     if (known) checkOverlaps(writes, overlapOf(*known));
+    refuseToReadEarlierElements(writes);
     std::vector<IValue> fresh;
     if (writesPlaceTwice(writes)) {
       fresh = writeMemories(writes);

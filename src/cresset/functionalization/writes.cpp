@@ -136,7 +136,10 @@ void Writes::collect(Node* node) {
   if (isStructural(node->kind())) return;
   const TensorWritesOfNode writes = writesOfNode(*node);
   if (!writes.op) return;
-  if (const std::string reason = whyNot(writes); !reason.empty()) {
+  std::string reason = whyNot(writes);
+  if (reason.empty() && readsEarlierElement(*node, writes))
+    reason = "it reads a tensor for one element of its lists that it has written for an earlier one";
+  if (!reason.empty()) {
     left_[spans_.at(node).begin] = {node, reason};
     return;
   }
@@ -153,6 +156,28 @@ void Writes::collect(Node* node) {
     memory.writes.push_back(node);
     written.memories.push_back(&memory);
   }
+}
+
+/// Whether a call for lists of tensors, which goes from one element to the next, may read what it has written.
+bool Writes::readsEarlierElement(const Node& node, const TensorWritesOfNode& writes) const {
+  if (!writesLists(*writes.op)) return false;
+  const auto isWrittenBefore = [&](const Value* read, size_t index) {
+    const Place* place = places_.of(read);
+    const size_t count = std::min(index, writes.tensors.size());
+    return std::any_of(
+        writes.tensors.begin(), writes.tensors.begin() + static_cast<ptrdiff_t>(count),
+        [&](auto* written) { return !place || places_.of(written)->root == place->root; });
+  };
+  for (const Value* input : node.inputs()) {
+    if (input->type()->kind() == c10::TypeKind::TensorType && isWrittenBefore(input, writes.tensors.size()))
+      return true;
+    if (input->node()->kind() != prim::ListConstruct || *input->type() != *c10::ListType::ofTensors()) continue;
+    const auto elements = input->node()->inputs();
+    for (size_t i = 0; i < elements.size(); ++i) {
+      if (isWrittenBefore(elements[i], i)) return true;
+    }
+  }
+  return false;
 }
 
 /// Whether the tensor is no view, and the graph made it: other sizes are those of a new value, then.

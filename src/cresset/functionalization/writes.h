@@ -76,6 +76,7 @@ class Writes {
   void collect(Block* block);
   void collect(Node* node);
   std::string whyNot(const TensorWritesOfNode& writes) const;
+  bool readsEarlierElement(const Node& node, const TensorWritesOfNode& writes) const;
   std::string whyNoPlace(const Value* tensor) const;
   bool isMadeWhole(const Place& place) const;
   WrittenMemory& memoryOf(const Value* root);
