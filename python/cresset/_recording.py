@@ -654,6 +654,8 @@ class Recorder(
                 self.saved_by(num_saved, len(steps), info),
             )  # fmt: skip
         except ValueError as error:
+            if error.__traceback__.tb_next is not None:
+                raise  # of a handler of signals
             return self.options.malformed(self.code, self.start, error)
 
     def in_parts(self, value, known):

@@ -72,11 +72,17 @@ def is_branching(name):
     return not BRANCHING.isdisjoint(name.split("::")[1].split(".")[0].split("_"))
 
 
+#: Singular vectors of equal singular values are not determined: the last bits of products decide, which differ between processors.
+UNDETERMINED = {("ones", "aten::linalg_svd")}
+
+
 @pytest.mark.parametrize("point", POINTS)
 def test_rules_at(point):
     others = sampling.share([case for case in CASES if not is_branching(case[0])], 16, key=point)
     wrong = []
     for name, expression, *tensors in [*filter(lambda case: is_branching(case[0]), CASES), *others]:
+        if (point, name) in UNDETERMINED:
+            continue
         with numerics_of(name):
             if differs(expression, [moved(tensor, point) for tensor in tensors]):
                 wrong.append(f"{name}: {expression}")

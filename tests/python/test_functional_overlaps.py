@@ -125,3 +125,31 @@ def test_pieces_that_lie_apart():
         cresset.functionalize(cresset.CompilationUnit(text).f),
     ):
         assert torch.equal(form(x), f(x))
+
+
+LISTS = """
+def f(x):
+    a = x * 2
+    b = x * 3
+    torch._foreach_mul_([a, b], [b, a])
+    return a, b
+def g(x):
+    a = x * 2
+    b = x * 3
+    torch._foreach_mul_([a, b], [a, x])
+    return a + 1, b
+"""
+
+
+def test_lists_whose_elements_read_what_earlier_ones_wrote():
+    unit = cresset.CompilationUnit(LISTS)
+    names = {}
+    exec("import torch\n" + LISTS, names)
+    x = torch.randn(3)
+    with pytest.raises(RuntimeError, match="written for an earlier one"):
+        cresset.functionalize(names["f"])(x)
+    with pytest.raises(cresset.UserError, match="written for an earlier one"):
+        cresset.functionalize(unit.f)(x)
+    for functional in (cresset.functionalize(names["g"]), cresset.functionalize(unit.g)):
+        for found, wanted in zip(functional(x), names["g"](x), strict=True):
+            assert torch.equal(found, wanted)

@@ -1679,7 +1679,7 @@ def test_what_a_trusted_module_holds_stays_untrusted(tmp_path, gradients):
             cresset.freeze,
             cresset.optimize_for_inference,
             cresset.static_module,
-            lambda module: cresset.freeze(cresset.script(torch.nn.Sequential(module)).eval()),
+            lambda module: cresset.freeze(cresset.script(Holds(module)).eval()),
         ):
             with pytest.raises(cresset.UserError, match="may not call aten::from_file"):
                 module = make(held)
@@ -1736,14 +1736,18 @@ def test_limits_of_what_a_module_holds():
 class ForksOnOneList(torch.nn.Module):
     def append(self, l: List[str], n: int) -> int:
         for i in range(n):
-            l.append("a" * 8)
+            l.append(str(i) + "12345678901234567890")
             if len(l) > 16:
                 l.clear()
         return len(l)
 
     def forward(self, x, n: int):
         l = ["a"]
-        forks = [torch.jit.fork(self.append, l, n), torch.jit.fork(self.append, l, n), torch.jit.fork(self.append, l, n)]
+        forks = [
+            torch.jit.fork(self.append, l, n),
+            torch.jit.fork(self.append, l, n),
+            torch.jit.fork(self.append, l, n),
+        ]
         total = 0
         for f in forks:
             total += torch.jit.wait(f)

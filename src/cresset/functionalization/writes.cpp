@@ -166,7 +166,7 @@ bool Writes::readsEarlierElement(const Node& node, const TensorWritesOfNode& wri
     const size_t count = std::min(index, writes.tensors.size());
     return std::any_of(
         writes.tensors.begin(), writes.tensors.begin() + static_cast<ptrdiff_t>(count),
-        [&](auto* written) { return !place || places_.of(written)->root == place->root; });
+        [&](auto* written) { return place && places_.of(written)->root == place->root; });
   };
   for (const Value* input : node.inputs()) {
     if (input->type()->kind() == c10::TypeKind::TensorType && isWrittenBefore(input, writes.tensors.size()))
