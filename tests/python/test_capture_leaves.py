@@ -438,7 +438,7 @@ def peak_memory(call):
 
 def check_memory_of_gradients():
     def f(x, w):
-        loss = ((x * w).sin() * x).sum()
+        loss = ((x * w).sum() * 2 + 1) * 3
         loss.backward()
         w.grad = None
         return loss.detach()
@@ -449,8 +449,8 @@ def check_memory_of_gradients():
         compiled(x, w)
     (plan,) = [plan for plan in cresset.explain(compiled).plans if plan.applied]
     assert plan.applied > 2
-    eager, ours = peak_memory(lambda: f(x, w)), peak_memory(lambda: compiled(x, w))
-    assert ours < eager - 18_000, (eager, ours)  # which keeps what a graph computes anew; a copy takes 36,000 KB
+    size = x.nbytes // 1024
+    assert 0.9 * size < peak_memory(lambda: compiled(x, w)) < 1.5 * size  # a copy would be there beside the gradient
 
 
 def test_gradients_are_not_copied():
