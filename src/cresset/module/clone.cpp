@@ -81,14 +81,22 @@ class Cloner {
   /// of an original do, which a policy says, even if it allows everything: what may be called is decided per method.
   void takeRules() const {
     ProgramRules rules = program_->rules();
+    bool changed = false;
     for (const auto& [from, to] : order_) {
       const auto program = programOf(*from);
       if (!program || program == program_) continue;
-      rules.limits = tightest(rules.limits, program->rules().limits);
-      if (program->rules().policy && !rules.policy)
+      const ProgramRules& others = program->rules();
+      if (others.limits.any()) {
+        rules.limits = tightest(rules.limits, others.limits);
+        changed = true;
+      }
+      if (others.policy && !rules.policy) {
         rules.policy = std::make_shared<const OperatorPolicy>(std::vector<std::string>{"*"});
+        changed = true;
+      }
     }
-    program_->setRules(std::move(rules));
+    // Not of a program that stays as it is: other threads may be running it.
+    if (changed) program_->setRules(std::move(rules));
   }
 
   /// Copies the methods of all copied classes; when every class that a graph can name is known.
