@@ -100,51 +100,46 @@ def growth():
         print(f"{nodes:<10} {(time.perf_counter() - start) / nodes * 1e6:.1f}")
 
 
-def costs(rounds=30, calls=20):
+def forms(source):
+    """The program, it functionalized, and it also reinplaced."""
+    plain = cresset.CompilationUnit(source).f
+    functional = cresset.functionalize(plain, distinct_inputs=True)
+    graph = functional.graph.copy()
+    cresset.passes.reinplace(graph, distinct_inputs=True)
+    return [plain, functional, cresset.function_from_graph("reinplaced", graph)]
+
+
+def ratios(functions, call, rounds, calls):
+    """What the others take of the first one's time, as text: the median of the rounds' ratios."""
+    found = []
+    for round_ in range(rounds):
+        times = []
+        for function in functions:
+            start = time.perf_counter()
+            for _ in range(calls):
+                call(function)
+            times.append(time.perf_counter() - start)
+        if round_ >= 5:  # plans are made in the first ones
+            found.append([t / times[0] for t in times[1:]])
+    return ", ".join(f"{statistics.median(r):.2f}" for r in zip(*found, strict=True))
+
+
+def costs():
     print("\nprogram, functionalized and reinplaced: ratio to the program's own time")
     for name, (source, make) in PROGRAMS.items():
-        plain = cresset.CompilationUnit(source).f
-        functional = cresset.functionalize(plain, distinct_inputs=True)
-        graph = functional.graph.copy()
-        cresset.passes.reinplace(graph, distinct_inputs=True)
-        functions = [plain, functional, cresset.function_from_graph("reinplaced", graph)]
-        arguments = make()
-        ratios = []
-        for round_ in range(rounds):
-            times = []
-            for function in functions:
-                start = time.perf_counter()
-                for _ in range(calls):
-                    function(*arguments)
-                times.append(time.perf_counter() - start)
-            if round_ >= 5:  # plans are made in the first ones
-                ratios.append([t / times[0] for t in times[1:]])
-        print(f"{name}: {', '.join(f'{statistics.median(r):.2f}' for r in zip(*ratios, strict=True))}")
+        functions, arguments = forms(source), make()
+        print(f"{name}: {ratios(functions, lambda f, given=arguments: f(*given), rounds=30, calls=20)}")
 
 
-def gradients(size, rounds=20, calls=3):
+def gradients(size):
     print(
         f"\nprogram with gradients, {size} × {size}: ratio to the program's own time; nodes of the tapes, its own first"
     )
     for name, body in WITH_GRADIENTS.items():
-        plain = cresset.CompilationUnit(f"def f(x: Tensor, w: Tensor):\n  {body}\n  return (z * 2).sum()\n").f
-        functional = cresset.functionalize(plain, distinct_inputs=True)
-        graph = functional.graph.copy()
-        cresset.passes.reinplace(graph, distinct_inputs=True)
-        functions = [plain, functional, cresset.function_from_graph("reinplaced", graph)]
+        functions = forms(f"def f(x: Tensor, w: Tensor):\n  {body}\n  return (z * 2).sum()\n")
         x, w = torch.rand(size, size, requires_grad=True), torch.rand(size, size)
-        ratios = []
-        for round_ in range(rounds):
-            times = []
-            for function in functions:
-                start = time.perf_counter()
-                for _ in range(calls):
-                    torch.autograd.grad(function(x, w), x)
-                times.append(time.perf_counter() - start)
-            if round_ >= 5:
-                ratios.append([t / times[0] for t in times[1:]])
-        medians = ", ".join(f"{statistics.median(r):.2f}" for r in zip(*ratios, strict=True))
-        print(f"{name}: {medians}; {', '.join(str(tape(function(x, w))) for function in functions)}")
+        found = ratios(functions, lambda f, x=x, w=w: torch.autograd.grad(f(x, w), x), rounds=20, calls=3)
+        print(f"{name}: {found}; {', '.join(str(tape(function(x, w))) for function in functions)}")
 
 
 if __name__ == "__main__":
