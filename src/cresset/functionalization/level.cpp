@@ -176,7 +176,7 @@ at::Tensor Level::lift(const at::Tensor& tensor) {
 
 namespace {
 
-/// Whether its storage has elements behind those of the tensor.
+/// Whether its storage has elements after those of the tensor.
 bool hasMoreThan(const at::Tensor& tensor) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   if (impl.has_symbolic_sizes_strides()) return true;
