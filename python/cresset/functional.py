@@ -6,7 +6,7 @@ import inspect
 import threading
 
 import torch
-from torch.utils._pytree import tree_map_only
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from . import _C, passes
 from ._errors import UserError
@@ -195,11 +195,20 @@ def _run_functionalized(function, args, kwargs, copies_views):
             raise UserError(refusal).with_traceback(error.__traceback__) from error
         raise
     level.close()
-    result = (
-        level.leave(result) if isinstance(result, torch.Tensor) else tree_map_only(torch.Tensor, level.leave, result)
-    )
+    result = _left(result, level)
     level.settle()
     return result
+
+
+def _left(result, level):
+    """The result with what its tensors are after the level; the object itself, if they are the same tensors."""
+    if isinstance(result, torch.Tensor):
+        return level.leave(result)
+    inside = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+    outside = {id(tensor): level.leave(tensor) for tensor in inside}
+    if all(outside[id(tensor)] is tensor for tensor in inside):
+        return result
+    return tree_map_only(torch.Tensor, lambda tensor: outside[id(tensor)], result)
 
 
 def _functionalize_live(function, copies_views):

@@ -10,15 +10,13 @@
 #include <ATen/ops/resize_ops.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
-#include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/functions/utils.h>
-#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "cresset/functionalization/each_tensor.h"
+#include "cresset/functionalization/tape.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_forms.h"
 #include "cresset/support/error.h"
@@ -27,86 +25,14 @@ namespace cresset::live {
 
 namespace {
 
-namespace autograd = torch::autograd;
 using c10::IValue;
-
-constexpr c10::DispatchKeySet kPython({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot});
-constexpr c10::DispatchKeySet kFunctorch({c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::FuncTorchGradWrapper});
-
-/// At which functorch's transforms see calls, before and after they have computed.
-constexpr c10::DispatchKeySet kTransforms(
-    {c10::DispatchKey::FuncTorchDynamicLayerFrontMode, c10::DispatchKey::FuncTorchDynamicLayerBackMode});
-
-bool isOfFunctorch(const at::Tensor& tensor) {
-  return tensor.key_set().has_any(kFunctorch);
-}
 
 int64_t depthOfFunctorch() {
   const auto layer = at::functorch::maybeCurrentDynamicLayer();
   return layer ? layer->layerId() : 0;
 }
 
-at::Tensor leaveGradient(const at::Tensor& gradient);
-
-/// Hands gradients on: of a wrapper to the tensor that it stands for (`plain`: as tensors with memory), of a tensor
-/// that has left a level to its wrapper.
-class HandOnGradient final : public autograd::Node {
- public:
-  explicit HandOnGradient(bool plain) : plain_(plain) {}
-  autograd::variable_list apply(autograd::variable_list&& gradients) override {
-    if (plain_ && gradients.at(0).defined()) gradients[0] = leaveGradient(gradients[0]);
-    return std::move(gradients);
-  }
-  std::string name() const override { return plain_ ? "EnterFunctional" : "LeaveFunctional"; }
-
- private:
-  bool plain_;
-};
-
-template <typename Pointer>
-struct Nodes {
-  static auto make(bool plain) { return c10::make_intrusive<HandOnGradient>(plain); }
-};
-template <>
-struct Nodes<std::shared_ptr<autograd::Node>> {
-  static auto make(bool plain) { return std::make_shared<HandOnGradient>(plain); }
-};
-
-/// Puts `to` on the tape after `from`.
-void linkTape(const at::Tensor& from, const at::Tensor& to, bool plain) {
-  auto node = Nodes<std::decay_t<decltype(from.grad_fn())>>::make(plain);
-  node->add_next_edge(autograd::impl::gradient_edge(from));
-  autograd::set_history(to, node);
-}
-
-bool isLinked(const at::Tensor& wrapper) {
-  const auto& node = wrapper.grad_fn();
-  return node && dynamic_cast<const HandOnGradient*>(node.get());
-}
-
-/// The tensor that shares the value's memory, without a place on the tape.
-at::Tensor detached(const at::Tensor& value) {
-  if (value.key_set().has_any(kPython)) return value;
-  return at::Tensor(value.unsafeGetTensorImpl()->shallow_copy_and_detach(
-      value.is_inference() ? c10::VariableVersion() : c10::VariableVersion(0), /*allow_metadata_change=*/true));
-}
-
-/// The same, which no mode of Python sees, for what only the level reads. Modes see a `detach` otherwise.
-at::Tensor detachedHidden(const at::Tensor& value, const LevelState& level) {
-  std::optional<c10::impl::ExcludeDispatchKeyGuard> hidden;
-  if (level.copies_views) hidden.emplace(kPython);
-  return detached(value);
-}
-
-/// The same for what the program gets: where views are removed, and modes see it, it is a copy.
-at::Tensor detachedOrCopied(const at::Tensor& value, const LevelState& level) {
-  const bool is_seen = c10::impl::TorchDispatchModeTLS::any_modes_set() &&
-                       !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python);
-  if (!level.copies_views || !is_seen) return detached(value);
-  const at::AutoDispatchBelowADInplaceOrView below;
-  return at::_ops::clone::call(value, std::nullopt);
-}
-
+/// A gradient for a tensor from outside.
 at::Tensor leaveGradient(const at::Tensor& gradient) {
   const Wrapper* wrapper = wrapperOf(gradient);
   if (!wrapper) return gradient;
@@ -115,7 +41,7 @@ at::Tensor leaveGradient(const at::Tensor& gradient) {
     const Emission emission(*wrapper->memory().level);
     plain = at::_ops::clone::call(current(wrapper->part()), std::nullopt);
   }
-  if (gradient.requires_grad()) linkTape(gradient, plain, false);
+  if (gradient.requires_grad()) sharePlace(gradient, plain);
   return plain;
 }
 
@@ -215,7 +141,7 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
           "them, and view it within");
     }
     PartPtr whole = wrapperOf(first.wrapper)->part();
-    if (first.wrapper.grad_fn() && !isLinked(first.wrapper)) {
+    if (first.wrapper.grad_fn() && !isEntered(first.wrapper)) {
       throw UserError(
           "Within cresset.functionalize, a tensor from outside shares memory with another one that was written where "
           "gradients are recorded: pass one of them, and view it within");
@@ -243,7 +169,10 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
 void Level::link(Entry& entry) {
   entry.requires_grad = entry.tensor.requires_grad();
   entry.node = entry.tensor.grad_fn().get();
-  if (entry.requires_grad) linkTape(entry.tensor, entry.wrapper, true);
+  if (entry.requires_grad) enterTape(entry.tensor, entry.wrapper, &leaveGradient);
+  const at::Tensor tangent = tangentOf(entry.tensor);
+  if (tangent.defined() && !tangentOf(entry.wrapper).defined())
+    setTangent(entry.wrapper, lift(tangent), /*replaces=*/false);
 }
 
 /// What became of a tensor's place on the tape without an operator: requires_grad_(), an autograd.Function that wrote
@@ -253,7 +182,7 @@ void Level::followTape(Entry& entry) {
   if (!requires_grad && !entry.requires_grad) return;
   const void* node = entry.tensor.grad_fn().get();
   if (requires_grad == entry.requires_grad && node == entry.node) return;
-  const bool own_tape = entry.wrapper.grad_fn() && !isLinked(entry.wrapper);
+  const bool own_tape = entry.wrapper.grad_fn() && !isEntered(entry.wrapper);
   if (own_tape || !requires_grad) {
     throw UserError(
         "Within cresset.functionalize, a tensor from outside was given another place in autograd (`requires_grad_`, "
@@ -321,7 +250,7 @@ void Level::checkWrite(const at::Tensor& given, const at::Tensor& wrapper) const
   if (base == by_wrapper_.end()) return;
   const at::Tensor& tensor = base->second->tensor;
   TORCH_CHECK(
-      !(tensor.requires_grad() && tensor.is_leaf() && isLinked(base->second->wrapper)),
+      !(tensor.requires_grad() && tensor.is_leaf() && isEntered(base->second->wrapper)),
       "a view of a leaf Variable that requires grad is being used in an in-place operation.");
 }
 
@@ -596,7 +525,10 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
   } else {
     letPass(op, keys, stack);
   }
-  for (Entry* entry : followed) followPlace(*entry);
+  for (Entry* entry : followed) {
+    followPlace(*entry);
+    placeOnTape(*entry);
+  }
   const size_t results = op.schema().returns().size();
   const bool wraps = !tensors && !literal;
   for (size_t i = stack.size() - results; i < stack.size(); ++i) {
@@ -616,207 +548,6 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
       return true;
     });
   }
-}
-
-// ---- Ends
-
-void Level::copyBack(Entry& entry) {
-  const Wrapper& wrapper = *wrapperOf(entry.wrapper);
-  at::Tensor value, target = wholeOf(entry);
-  {
-    const Emission emission(*state_);
-    value = entry.whole.defined() ? wrapper.memory().value : current(wrapper.part());
-  }
-  if (value.is_same(target)) return;
-  std::optional<HandingOn> outward;
-  if (detail::activeClients() && detail::activeClients()->client == this) outward.emplace();
-  const bool taped = entry.wrapper.requires_grad() && !isLinked(entry.wrapper);
-  const bool counted = !entry.tensor.is_inference();
-  const uint64_t version = counted ? entry.tensor.unsafeGetTensorImpl()->version_counter().current_version() : 0;
-  if (taped) {
-    at::Tensor source = detachedOrCopied(value, *state_);
-    linkTape(entry.wrapper, source, false);
-    const at::AutoGradMode on(true);
-    at::_ops::copy_::call(entry.tensor, source, false);
-  } else {
-    const at::AutoGradMode off(false);
-    target = withoutRepeats(target);
-    at::_ops::copy_::call(target, withoutRepeats(value), false);
-  }
-  // The program's own writes have raised it; what was kept after them is not what this copy changes.
-  if (counted) {
-    c10::VariableVersion counter = entry.tensor.unsafeGetTensorImpl()->version_counter();
-    counter.set_version(static_cast<int64_t>(version));
-  }
-}
-
-void Level::close() {
-  CRESSET_CHECK(state_->open, "a level is closed once");
-  // What torch.tensor has filled, only the level has: its wrappers' memory is like that of any other result.
-  std::erase_if(in_order_, [&](const Entry* entry) {
-    const bool unseen = literals_.contains(entry->tensor.unsafeGetTensorImpl()) && entry->tensor.use_count() == 2;
-    Memory& memory = wrapperOf(entry->wrapper)->memory();
-    if (!unseen || !memory.written || memory.flat || memory.exposed.defined()) return false;
-    memory.foreign = false;
-    by_wrapper_.erase(entry->wrapper.unsafeGetTensorImpl());
-    return true;
-  });
-  std::exception_ptr failure;
-  // All values first: a copy changes what another tensor's value may be a view of.
-  for (Entry* entry : in_order_) {
-    Memory& memory = wrapperOf(entry->wrapper)->memory();
-    if (!memory.written || memory.exposed.defined()) continue;
-    try {
-      checkMemory(*entry);
-    } catch (...) {
-      state_->open = false;
-      throw;
-    }
-    current(wrapperOf(entry->wrapper)->part());
-  }
-  for (Entry* entry : in_order_) {
-    Memory& memory = wrapperOf(entry->wrapper)->memory();
-    if (!memory.written || memory.exposed.defined()) continue;
-    try {
-      copyBack(*entry);
-    } catch (...) {
-      if (!failure) failure = std::current_exception();
-    }
-  }
-  state_->open = false;
-  for (Entry* entry : in_order_) {
-    Memory& memory = wrapperOf(entry->wrapper)->memory();
-    if (memory.flat) continue;
-    memory.value = detachedHidden(wholeOf(*entry), *state_);
-    ++memory.generation;
-  }
-  for (Entry* entry : in_order_) {
-    Memory& memory = wrapperOf(entry->wrapper)->memory();
-    if (!memory.flat || !memory.written) continue;
-    const at::Tensor whole = detachedHidden(entry->tensor, *state_);
-    auto* impl = whole.unsafeGetTensorImpl();
-    const std::vector<int64_t> sizes{static_cast<int64_t>(whole.storage().nbytes() / whole.itemsize())}, strides{1};
-    impl->set_sizes_and_strides(c10::IntArrayRef(sizes), c10::IntArrayRef(strides), 0);
-    memory.value = whole;
-    ++memory.generation;
-    memory.written = false;
-  }
-  for (Entry* entry : in_order_) {
-    if (!entry->tensor.is_leaf() || !entry->tensor.requires_grad()) continue;
-    const at::Tensor gradient = entry->tensor.grad();
-    if (gradient.defined() && wrapperOf(gradient)) entry->tensor.mutable_grad() = leave(gradient);
-  }
-  if (failure) std::rethrow_exception(failure);
-}
-
-/// The tensor that a wrapper is which is no view in autograd, on the tape where the wrapper is.
-at::Tensor Level::leaveBase(const at::Tensor& wrapper) {
-  if (const auto entry = by_wrapper_.find(wrapper.unsafeGetTensorImpl()); entry != by_wrapper_.end())
-    return entry->second->tensor;
-  at::Tensor& left = left_[wrapper.unsafeGetTensorImpl()];
-  if (left.defined()) return left;
-  if (wrapper.requires_grad() && wrapper.is_leaf()) {
-    throw UserError(
-        "cresset.functionalize can't return a tensor that was made inside and on which `requires_grad` was set: "
-        "gradients would not reach it. Make it outside, or return it detached");
-  }
-  const PartPtr& part = wrapperOf(wrapper)->part();
-  Memory& memory = *part->memory;
-  const bool is_copy = state_->copies_views && part->parent;
-  if (is_copy) {
-    left = copyOf(*part);
-  } else if (state_->copies_views) {
-    left = detachedOrCopied(memory.value, *state_);
-  } else if (part->parent || memory.foreign || memory.left) {
-    left = detached(current(part));
-  } else {
-    memory.left = true;
-    left = memory.value;
-    memory.value = detached(left);
-  }
-  if (!is_copy && !left.is_inference() && !wrapper.is_inference())
-    left.unsafeGetTensorImpl()->set_version_counter(wrapper.unsafeGetTensorImpl()->version_counter());
-  if (wrapper.requires_grad()) linkTape(wrapper, left, false);
-  return left;
-}
-
-/// The elements of a part in memory of their own, without a view on the way.
-at::Tensor Level::copyOf(const Part& whole) const {
-  std::vector<const Part*> chain;
-  const Part* part = &whole;
-  for (; part->parent; part = part->parent.get()) chain.push_back(part);
-  at::Tensor value = part->memory->value;
-  if (const Entry* owner = part->memory->flat ? nullptr : ownerOf(*part->memory)) value = wholeOf(*owner);
-  const Emission emission(*state_);
-  for (size_t i = chain.size(); i-- > 0;) value = applyView(*chain[i], value, /*copies=*/true);
-  return value;
-}
-
-/// The tensor from outside that the memory stands for; null if it is none's.
-Level::Entry* Level::ownerOf(const Memory& memory) const {
-  if (!memory.foreign) return nullptr;
-  const auto found = std::find_if(in_order_.begin(), in_order_.end(), [&](const Entry* entry) {
-    return &wrapperOf(entry->wrapper)->memory() == &memory;
-  });
-  return found == in_order_.end() ? nullptr : *found;
-}
-
-at::Tensor Level::leaveFunctorch(const at::Tensor& tensor) const {
-  at::Tensor inner = tensor;
-  while (isOfFunctorch(inner)) {
-    if (const auto* batched = at::functorch::maybeGetBatchedImpl(inner)) {
-      inner = batched->value();
-    } else {
-      inner = at::functorch::maybeGetTensorWrapper(inner)->value();
-    }
-  }
-  const Wrapper* wrapper = wrapperOf(inner);
-  if (!wrapper || wrapper->memory().level != state_) return tensor;
-  // The wrapper's kernel makes the copy, of what is a tensor by now.
-  return at::_ops::clone::call(tensor, std::nullopt);
-}
-
-at::Tensor Level::leave(const at::Tensor& tensor) {
-  if (!tensor.defined()) return tensor;
-  if (isOfFunctorch(tensor)) return leaveFunctorch(tensor);
-  const Wrapper* wrapper = wrapperOf(tensor);
-  if (!wrapper || wrapper->memory().level != state_) return tensor;
-  if (const auto known = results_.find(tensor.unsafeGetTensorImpl()); known != results_.end()) return known->second;
-  at::Tensor value;
-  if (!tensor.is_view() || state_->copies_views) {
-    value = leaveBase(tensor);
-  } else {
-    // A view is made again of its base, so that autograd knows it as one.
-    const at::Tensor whole(tensor._base());
-    std::vector<const Part*> chain;
-    PartPtr part = wrapper->part();
-    for (; part && wrapperOf(whole) && part != wrapperOf(whole)->part(); part = part->parent)
-      chain.push_back(part.get());
-    if (!part || !wrapperOf(whole)) {
-      if (tensor.requires_grad()) {
-        throw UserError(
-            "cresset.functionalize can't return this view, which requires gradients and whose base has other sizes or "
-            "shares memory with a tensor from outside by now: return a clone of it");
-      }
-      value = detached(current(wrapper->part()));
-    } else {
-      const at::Tensor base = leaveBase(whole);
-      const auto* of_view = autograd::impl::get_view_autograd_meta(tensor);
-      const bool unrecorded = of_view && of_view->get_creation_meta() == autograd::CreationMeta::NO_GRAD_MODE;
-      const at::AutoGradMode mode(!unrecorded && (tensor.requires_grad() || !base.requires_grad()));
-      value = base;
-      for (size_t i = chain.size(); i-- > 0;) value = applyView(*chain[i], value, /*copies=*/false);
-      if (chain.empty()) value = detached(value);
-    }
-  }
-  results_[tensor.unsafeGetTensorImpl()] = value;
-  return value;
-}
-
-void Level::settle() {
-  if (c10::impl::TorchDispatchModeTLS::any_modes_set() || detail::activeClients()) return;
-  const c10::impl::ExcludeDispatchKeyGuard plain(kTransforms);
-  for (const at::Tensor& wrapper : livingWrappers(*state_)) wrapperOf(wrapper)->settle();
 }
 
 at::Tensor Level::sync(const at::Tensor& tensor, bool shares) {

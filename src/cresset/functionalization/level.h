@@ -54,7 +54,8 @@ class Level final : public OperatorClient {
   /// Gives tensors from outside that were written their new values. Wrappers stand for tensors from then on. Called
   /// with the level's scope closed. If it throws, the level is closed nevertheless.
   void close();
-  /// After close: the tensor that a result of the program is.
+  /// After close: the tensor that a result of the program is. The same tensor, if no mode or client around the level
+  /// has to see how it becomes one.
   at::Tensor leave(const at::Tensor& tensor);
   /// After the results have left: makes tensors of the wrappers that are still somewhere.
   void settle();
@@ -101,6 +102,8 @@ class Level final : public OperatorClient {
   void checkWrites(
       const c10::OperatorHandle& op, std::span<const c10::IValue> given, std::span<const c10::IValue> wrapped);
   bool mayFollow(const Entry& entry) const;
+  bool hasTapeOfItsOwn(const Entry& entry) const;
+  void placeOnTape(Entry& entry);
   void followPlace(Entry& entry);
   at::Tensor wholeOf(const Entry& entry) const;
   void copyBack(Entry& entry);
@@ -108,7 +111,9 @@ class Level final : public OperatorClient {
   Entry* ownerOf(const Memory& memory) const;
   at::Tensor copyOf(const Part& whole) const;
   at::Tensor wrapperOfProgram(const at::Tensor& tensor, const char* function);
-  at::Tensor leaveFunctorch(const at::Tensor& tensor) const;
+  at::Tensor leaveFunctorch(const at::Tensor& tensor);
+  bool settles() const;
+  bool settle(const at::Tensor& tensor);
 
   std::shared_ptr<LevelState> state_;
   int64_t depth_;  // how many transforms of functorch are around it

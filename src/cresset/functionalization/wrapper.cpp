@@ -1,8 +1,10 @@
 #include "cresset/functionalization/wrapper.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/ops/clone_ops.h>
 #include <c10/core/TensorOptions.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
 
 #include "cresset/support/error.h"
 
@@ -85,13 +87,13 @@ std::vector<at::Tensor> livingWrappers(LevelState& level) {
   return wrappers;
 }
 
-void Wrapper::settle() {
+bool Wrapper::settle() {
   const at::Tensor value = current(part_);
   const c10::TensorImpl& impl = *value.unsafeGetTensorImpl();
   constexpr c10::DispatchKeySet kNotPlain(
       {kKey, c10::DispatchKey::Python, c10::DispatchKey::Functionalize, c10::DispatchKey::FuncTorchBatched,
        c10::DispatchKey::FuncTorchGradWrapper});
-  if (value.key_set().has_any(kNotPlain) || !impl.has_storage() || impl.has_symbolic_sizes_strides()) return;
+  if (value.key_set().has_any(kNotPlain) || !impl.has_storage() || impl.has_symbolic_sizes_strides()) return false;
   storage_ = value.storage();
   key_set_ = key_set_.remove(kKey);
   const bool fixed = !allow_tensor_metadata_change();
@@ -100,6 +102,7 @@ void Wrapper::settle() {
   set_allow_tensor_metadata_change(!fixed);
   part_.reset();
   leaveList();
+  return true;
 }
 
 void Wrapper::setGeometry(const at::Tensor& like, const std::optional<c10::SymInt>& offset) {
@@ -170,6 +173,31 @@ at::Tensor standIn(const at::Tensor& like) {
   impl._set_conj(like.is_conj());
   impl._set_neg(like.is_neg());
   return result;
+}
+
+bool isOfFunctorch(const at::Tensor& tensor) {
+  return tensor.key_set().has_any(
+      c10::DispatchKeySet({c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::FuncTorchGradWrapper}));
+}
+
+at::Tensor detached(const at::Tensor& value) {
+  if (value.key_set().has_any(kPython)) return value;
+  return at::Tensor(value.unsafeGetTensorImpl()->shallow_copy_and_detach(
+      value.is_inference() ? c10::VariableVersion() : c10::VariableVersion(0), /*allow_metadata_change=*/true));
+}
+
+at::Tensor detachedHidden(const at::Tensor& value, const LevelState& level) {
+  std::optional<c10::impl::ExcludeDispatchKeyGuard> hidden;
+  if (level.copies_views) hidden.emplace(kPython);
+  return detached(value);
+}
+
+at::Tensor detachedOrCopied(const at::Tensor& value, const LevelState& level) {
+  const bool is_seen = c10::impl::TorchDispatchModeTLS::any_modes_set() &&
+                       !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python);
+  if (!level.copies_views || !is_seen) return detached(value);
+  const at::AutoDispatchBelowADInplaceOrView below;
+  return at::_ops::clone::call(value, std::nullopt);
 }
 
 // ---- Where operators go

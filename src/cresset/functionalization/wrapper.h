@@ -102,8 +102,9 @@ class Wrapper final : public c10::TensorImpl {
   /// After an operator that changes which part it is.
   void setPart(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset = std::nullopt);
 
-  /// After its level was closed: makes it a tensor that has its part's memory, if that is memory of a plain tensor.
-  void settle();
+  /// After its level was closed: makes it a tensor that has its part's memory. False if that is no memory of a plain
+  /// tensor.
+  bool settle();
 
   c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(
       const c10::VariableVersion& version_counter, bool allow_metadata_change) const override;
@@ -113,7 +114,7 @@ class Wrapper final : public c10::TensorImpl {
   void release_resources() override;
 
  private:
-  const char* tensorimpl_type_name() const override { return "cresset's functional tensor"; }
+  const char* tensorimpl_type_name() const override { return part_ ? "cresset's functional tensor" : "TensorImpl"; }
   void setGeometry(const at::Tensor& like, const std::optional<c10::SymInt>& offset);
   void leaveList();
   friend std::vector<at::Tensor> livingWrappers(LevelState& level);
@@ -130,6 +131,20 @@ Wrapper* wrapperOf(const at::Tensor& tensor);
 /// A wrapper of memory that has this value; `offset`, strides and sizes are those of the tensor.
 at::Tensor wrapFresh(const at::Tensor& value, const std::shared_ptr<LevelState>& level);
 at::Tensor wrapperFor(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset = std::nullopt);
+
+constexpr c10::DispatchKeySet kPython({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot});
+/// At which functorch's transforms see calls, before and after they have computed.
+constexpr c10::DispatchKeySet kTransforms(
+    {c10::DispatchKey::FuncTorchDynamicLayerFrontMode, c10::DispatchKey::FuncTorchDynamicLayerBackMode});
+/// Whether a transform of functorch has wrapped it.
+bool isOfFunctorch(const at::Tensor& tensor);
+
+/// The tensor that shares the value's memory, without a place on the tape.
+at::Tensor detached(const at::Tensor& value);
+/// The same, which no mode of Python sees, for what only the level reads. Modes see a `detach` otherwise.
+at::Tensor detachedHidden(const at::Tensor& value, const LevelState& level);
+/// The same for what the program gets: where views are removed, and modes see it, it is a copy.
+at::Tensor detachedOrCopied(const at::Tensor& value, const LevelState& level);
 
 /// While it lives, operators go to the clients outside of the level, if the level is the innermost, and past autograd.
 class Emission {

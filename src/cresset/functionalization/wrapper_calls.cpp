@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "cresset/functionalization/each_tensor.h"
+#include "cresset/functionalization/view_rows.h"
 #include "cresset/functionalization/wrapper.h"
 #include "cresset/functionalization/writes.h"
 #include "cresset/ops/operator_forms.h"

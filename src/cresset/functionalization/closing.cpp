@@ -1,0 +1,290 @@
+// The end of a level: tensors from outside get what was written to them, and wrappers become tensors.
+#include <ATen/core/grad_mode.h>
+#include <ATen/functorch/BatchedTensorImpl.h>
+#include <ATen/functorch/TensorWrapper.h>
+#include <ATen/ops/clone_ops.h>
+#include <ATen/ops/copy_ops.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "cresset/functionalization/level.h"
+#include "cresset/functionalization/tape.h"
+#include "cresset/support/error.h"
+
+namespace cresset::live {
+
+namespace {
+
+namespace autograd = torch::autograd;
+
+}  // namespace
+
+/// Whether the program has written to it where gradients are recorded.
+bool Level::hasTapeOfItsOwn(const Entry& entry) const {
+  return entry.wrapper.requires_grad() && !isEntered(entry.wrapper);
+}
+
+void Level::copyBack(Entry& entry) {
+  const Wrapper& wrapper = *wrapperOf(entry.wrapper);
+  at::Tensor value, target = wholeOf(entry);
+  {
+    const Emission emission(*state_);
+    value = entry.whole.defined() ? wrapper.memory().value : current(wrapper.part());
+  }
+  if (value.is_same(target)) return;
+  std::optional<HandingOn> outward;
+  if (detail::activeClients() && detail::activeClients()->client == this) outward.emplace();
+  const bool counted = !entry.tensor.is_inference();
+  const uint64_t version = counted ? entry.tensor.unsafeGetTensorImpl()->version_counter().current_version() : 0;
+  // Tangents are tensors of their own, which are written likewise.
+  const c10::AutoFwGradMode no_tangents(false);
+  if (hasTapeOfItsOwn(entry) && entry.tensor.is_view()) {
+    // Autograd makes it a write to what the tensor is a view of.
+    at::Tensor source = detachedOrCopied(value, *state_);
+    sharePlace(entry.wrapper, source);
+    const at::AutoGradMode on(true);
+    at::_ops::copy_::call(entry.tensor, source, false);
+  } else {
+    const at::AutoGradMode off(false);
+    target = withoutRepeats(target);
+    at::_ops::copy_::call(target, withoutRepeats(value), false);
+  }
+  // The program's own writes have raised it; what was kept after them is not what this copy changes.
+  if (counted) {
+    c10::VariableVersion counter = entry.tensor.unsafeGetTensorImpl()->version_counter();
+    counter.set_version(static_cast<int64_t>(version));
+  }
+}
+
+/// Gives a tensor that was written where gradients are recorded the place on the tape that this makes. A view gets it
+/// with its elements.
+void Level::placeOnTape(Entry& entry) {
+  if (!hasTapeOfItsOwn(entry) || entry.tensor.is_view()) return;
+  sharePlace(entry.wrapper, entry.tensor);
+  entry.requires_grad = true;
+  entry.node = entry.tensor.grad_fn().get();
+}
+
+void Level::close() {
+  CRESSET_CHECK(state_->open, "a level is closed once");
+  // What torch.tensor has filled, only the level has: its wrappers' memory is like that of any other result.
+  std::erase_if(in_order_, [&](const Entry* entry) {
+    const bool unseen = literals_.contains(entry->tensor.unsafeGetTensorImpl()) && entry->tensor.use_count() == 2;
+    Memory& memory = wrapperOf(entry->wrapper)->memory();
+    if (!unseen || !memory.written || memory.flat || memory.exposed.defined()) return false;
+    memory.foreign = false;
+    by_wrapper_.erase(entry->wrapper.unsafeGetTensorImpl());
+    return true;
+  });
+  std::exception_ptr failure;
+  // All values first: a copy changes what another tensor's value may be a view of.
+  for (Entry* entry : in_order_) {
+    Memory& memory = wrapperOf(entry->wrapper)->memory();
+    if (!memory.written || memory.exposed.defined()) continue;
+    try {
+      checkMemory(*entry);
+    } catch (...) {
+      state_->open = false;
+      throw;
+    }
+    current(wrapperOf(entry->wrapper)->part());
+  }
+  for (Entry* entry : in_order_) {
+    Memory& memory = wrapperOf(entry->wrapper)->memory();
+    if (!memory.written || memory.exposed.defined()) continue;
+    try {
+      copyBack(*entry);
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  state_->open = false;
+  for (Entry* entry : in_order_) {
+    Memory& memory = wrapperOf(entry->wrapper)->memory();
+    if (memory.flat) continue;
+    memory.value = detachedHidden(wholeOf(*entry), *state_);
+    ++memory.generation;
+  }
+  for (Entry* entry : in_order_) {
+    Memory& memory = wrapperOf(entry->wrapper)->memory();
+    if (!memory.flat || !memory.written) continue;
+    const at::Tensor whole = detachedHidden(entry->tensor, *state_);
+    auto* impl = whole.unsafeGetTensorImpl();
+    const std::vector<int64_t> sizes{static_cast<int64_t>(whole.storage().nbytes() / whole.itemsize())}, strides{1};
+    impl->set_sizes_and_strides(c10::IntArrayRef(sizes), c10::IntArrayRef(strides), 0);
+    memory.value = whole;
+    ++memory.generation;
+    memory.written = false;
+  }
+  for (Entry* entry : in_order_) {
+    placeOnTape(*entry);
+    const at::Tensor tangent = tangentOf(entry->wrapper);
+    if (tangent.defined() && !tangentOf(entry->tensor).defined())
+      setTangent(entry->tensor, leave(tangent), /*replaces=*/true);
+    if (!entry->tensor.is_leaf() || !entry->tensor.requires_grad()) continue;
+    const at::Tensor gradient = entry->tensor.grad();
+    if (gradient.defined() && wrapperOf(gradient)) entry->tensor.mutable_grad() = leave(gradient);
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// The tensor that a wrapper is which is no view in autograd, on the tape where the wrapper is.
+at::Tensor Level::leaveBase(const at::Tensor& wrapper) {
+  if (const auto entry = by_wrapper_.find(wrapper.unsafeGetTensorImpl()); entry != by_wrapper_.end())
+    return entry->second->tensor;
+  at::Tensor& left = left_[wrapper.unsafeGetTensorImpl()];
+  if (left.defined()) return left;
+  if (wrapper.requires_grad() && wrapper.is_leaf()) {
+    throw UserError(
+        "cresset.functionalize can't return a tensor that was made inside and on which `requires_grad` was set: "
+        "gradients would not reach it. Make it outside, or return it detached");
+  }
+  const PartPtr& part = wrapperOf(wrapper)->part();
+  Memory& memory = *part->memory;
+  const bool is_copy = state_->copies_views && part->parent;
+  if (is_copy) {
+    left = copyOf(*part);
+  } else if (state_->copies_views) {
+    left = detachedOrCopied(memory.value, *state_);
+  } else if (part->parent || memory.foreign || memory.left) {
+    left = detached(current(part));
+  } else {
+    memory.left = true;
+    left = memory.value;
+    memory.value = detached(left);
+  }
+  if (!is_copy && !left.is_inference() && !wrapper.is_inference())
+    left.unsafeGetTensorImpl()->set_version_counter(wrapper.unsafeGetTensorImpl()->version_counter());
+  if (wrapper.requires_grad()) sharePlace(wrapper, left);
+  return left;
+}
+
+/// The elements of a part in memory of their own, without a view on the way.
+at::Tensor Level::copyOf(const Part& whole) const {
+  std::vector<const Part*> chain;
+  const Part* part = &whole;
+  for (; part->parent; part = part->parent.get()) chain.push_back(part);
+  at::Tensor value = part->memory->value;
+  if (const Entry* owner = part->memory->flat ? nullptr : ownerOf(*part->memory)) value = wholeOf(*owner);
+  const Emission emission(*state_);
+  for (size_t i = chain.size(); i-- > 0;) value = applyView(*chain[i], value, /*copies=*/true);
+  return value;
+}
+
+/// The tensor from outside that the memory stands for; null if it is none's.
+Level::Entry* Level::ownerOf(const Memory& memory) const {
+  if (!memory.foreign) return nullptr;
+  const auto found = std::find_if(in_order_.begin(), in_order_.end(), [&](const Entry* entry) {
+    return &wrapperOf(entry->wrapper)->memory() == &memory;
+  });
+  return found == in_order_.end() ? nullptr : *found;
+}
+
+namespace {
+
+/// The views that lead from the base to the part, the last first; nothing if it is no part of the base.
+std::optional<std::vector<const Part*>> viewsBetween(const at::Tensor& base, const PartPtr& part) {
+  const Wrapper* whole = wrapperOf(base);
+  std::vector<const Part*> chain;
+  for (const Part* at = part.get(); whole && at; at = at->parent.get()) {
+    if (at == whole->part().get()) return chain;
+    chain.push_back(at);
+  }
+  return std::nullopt;
+}
+
+/// The view of `base` that the tensor, which is a view in autograd, is of its own base.
+at::Tensor viewAgain(const at::Tensor& tensor, at::Tensor base, const std::vector<const Part*>& chain) {
+  const auto* of_view = autograd::impl::get_view_autograd_meta(tensor);
+  const bool unrecorded = of_view && of_view->get_creation_meta() == autograd::CreationMeta::NO_GRAD_MODE;
+  const at::AutoGradMode mode(!unrecorded && (tensor.requires_grad() || !base.requires_grad()));
+  for (size_t i = chain.size(); i-- > 0;) base = applyView(*chain[i], base, /*copies=*/false);
+  return chain.empty() ? detached(base) : base;
+}
+
+}  // namespace
+
+bool Level::settles() const {
+  return !c10::impl::TorchDispatchModeTLS::any_modes_set() && !detail::activeClients();
+}
+
+/// Makes a wrapper a tensor, if it can be one. One that is a view of a tensor from outside becomes a view of it for
+/// autograd.
+bool Level::settle(const at::Tensor& tensor) {
+  Wrapper& wrapper = *wrapperOf(tensor);
+  const c10::impl::ExcludeDispatchKeyGuard plain(kTransforms);
+  at::Tensor outside;
+  if (tensor.is_view()) {
+    const auto owner = by_wrapper_.find(tensor._base().unsafeGetTensorImpl());
+    const auto chain =
+        owner == by_wrapper_.end() ? std::nullopt : viewsBetween(at::Tensor(tensor._base()), wrapper.part());
+    if (chain) outside = viewAgain(tensor, owner->second->tensor, *chain);
+  }
+  if (!wrapper.settle()) return false;
+  if (outside.defined()) rebaseView(tensor, outside);
+  return true;
+}
+
+void Level::settle() {
+  if (!settles()) return;
+  for (const at::Tensor& wrapper : livingWrappers(*state_)) {
+    if (!by_wrapper_.contains(wrapper.unsafeGetTensorImpl())) settle(wrapper);
+  }
+  // Those of which others are views.
+  for (const at::Tensor& wrapper : livingWrappers(*state_)) settle(wrapper);
+}
+
+at::Tensor Level::leaveFunctorch(const at::Tensor& tensor) {
+  at::Tensor inner = tensor;
+  while (isOfFunctorch(inner)) {
+    if (const auto* batched = at::functorch::maybeGetBatchedImpl(inner)) {
+      inner = batched->value();
+    } else {
+      inner = at::functorch::maybeGetTensorWrapper(inner)->value();
+    }
+  }
+  const Wrapper* wrapper = wrapperOf(inner);
+  if (!wrapper || wrapper->memory().level != state_) return tensor;
+  const bool is_copy = state_->copies_views && (inner.is_view() || wrapper->part()->parent);
+  if (settles() && !is_copy && !by_wrapper_.contains(inner.unsafeGetTensorImpl()) && settle(inner)) return tensor;
+  // The wrapper's kernel makes the copy, of what is a tensor by now.
+  return at::_ops::clone::call(tensor, std::nullopt);
+}
+
+at::Tensor Level::leave(const at::Tensor& tensor) {
+  if (!tensor.defined()) return tensor;
+  if (isOfFunctorch(tensor)) return leaveFunctorch(tensor);
+  const Wrapper* wrapper = wrapperOf(tensor);
+  if (!wrapper || wrapper->memory().level != state_) return tensor;
+  if (const auto entry = by_wrapper_.find(tensor.unsafeGetTensorImpl()); entry != by_wrapper_.end())
+    return entry->second->tensor;
+  if (const auto known = results_.find(tensor.unsafeGetTensorImpl()); known != results_.end()) return known->second;
+  const bool is_copy = state_->copies_views && (tensor.is_view() || wrapper->part()->parent);
+  if (settles() && !is_copy && settle(tensor)) return tensor;
+  at::Tensor value;
+  if (!tensor.is_view() || state_->copies_views) {
+    value = leaveBase(tensor);
+  } else if (const auto chain = viewsBetween(at::Tensor(tensor._base()), wrapper->part())) {
+    // A view is made again of its base, so that autograd knows it as one.
+    value = viewAgain(tensor, leaveBase(at::Tensor(tensor._base())), *chain);
+    if (tensor.requires_grad()) sharePlace(tensor, value);
+  } else if (!tensor.requires_grad()) {
+    value = detached(current(wrapper->part()));
+  } else {
+    throw UserError(
+        "cresset.functionalize can't return this view, which requires gradients and whose base has other sizes or "
+        "shares memory with a tensor from outside by now: return a clone of it");
+  }
+  const at::Tensor tangent = tangentOf(tensor);
+  if (tangent.defined() && !tangentOf(value).defined()) setTangent(value, leave(tangent), /*replaces=*/false);
+  results_[tensor.unsafeGetTensorImpl()] = value;
+  return value;
+}
+
+}  // namespace cresset::live

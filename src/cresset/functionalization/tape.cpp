@@ -1,0 +1,114 @@
+#include "cresset/functionalization/tape.h"
+
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "cresset/support/error.h"
+
+namespace cresset::live {
+
+namespace {
+
+namespace autograd = torch::autograd;
+
+/// Hands gradients of a wrapper on to the tensor that it stands for.
+class EnterFunctional final : public autograd::Node {
+ public:
+  explicit EnterFunctional(at::Tensor (*plain)(const at::Tensor&)) : plain_(plain) {}
+  autograd::variable_list apply(autograd::variable_list&& gradients) override {
+    if (gradients.at(0).defined()) gradients[0] = plain_(gradients[0]);
+    return std::move(gradients);
+  }
+  std::string name() const override { return "EnterFunctional"; }
+
+ private:
+  at::Tensor (*plain_)(const at::Tensor&);
+};
+
+template <typename Pointer>
+struct Nodes {
+  static auto make(at::Tensor (*plain)(const at::Tensor&)) { return c10::make_intrusive<EnterFunctional>(plain); }
+};
+template <>
+struct Nodes<std::shared_ptr<autograd::Node>> {
+  static auto make(at::Tensor (*plain)(const at::Tensor&)) { return std::make_shared<EnterFunctional>(plain); }
+};
+
+autograd::ViewInfo copyOf(const autograd::ViewInfo& info) {
+  if (!info.has_view_fn()) return {info.base_, nullptr, nullptr};
+  return {info.base_, info.view_fn().clone_and_set(), info.rev_view_fn()};
+}
+
+}  // namespace
+
+void enterTape(const at::Tensor& outside, const at::Tensor& wrapper, at::Tensor (*plain)(const at::Tensor&)) {
+  auto node = Nodes<std::decay_t<decltype(outside.grad_fn())>>::make(plain);
+  node->add_next_edge(autograd::impl::gradient_edge(outside));
+  autograd::set_history(wrapper, node);
+}
+
+bool isEntered(const at::Tensor& wrapper) {
+  const auto& node = wrapper.grad_fn();
+  return node && dynamic_cast<const EnterFunctional*>(node.get());
+}
+
+void sharePlace(const at::Tensor& from, const at::Tensor& to) {
+  CRESSET_CHECK(from.requires_grad(), "only what requires gradients has a place on the tape");
+  const autograd::Edge edge = autograd::impl::gradient_edge(from);
+  const auto before = to.grad_fn();
+  if (to.retains_grad() && before && before != edge.function) {
+    if (auto hook = before->pop_retains_grad_hook(to.output_nr()))
+      edge.function->add_retains_grad_hook(std::move(hook), edge.input_nr);
+  }
+  autograd::impl::set_gradient_edge(to, edge);
+  if (from.retains_grad() && !to.retains_grad()) to.retain_grad();
+}
+
+bool rebaseView(const at::Tensor& tensor, const at::Tensor& view) {
+  const auto* example = autograd::impl::get_view_autograd_meta(view);
+  auto* before = autograd::impl::get_view_autograd_meta(tensor);
+  if (!example || !before || !example->has_bw_view() || !before->has_bw_view()) return false;
+  // The place that it has after writes to other views of its base.
+  autograd::Edge place;
+  if (tensor.requires_grad() && !tensor.is_leaf()) place = autograd::impl::gradient_edge(tensor);
+  c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  const bool is_separate = example->has_fw_view() && !example->shared_view_info();
+  auto after = std::make_unique<autograd::DifferentiableViewMeta>(
+      impl, copyOf(example->get_backward_view()),
+      is_separate ? std::optional(copyOf(example->get_forward_view())) : std::nullopt, example->shared_view_info(),
+      before->get_creation_meta());
+  after->name_ = std::move(before->name_);
+  after->grad_ = std::move(before->grad_);
+  after->grad_accumulator_ = std::move(before->grad_accumulator_);
+  after->fw_grad_ = std::move(before->fw_grad_);
+  after->hooks_ = std::move(before->hooks_);
+  after->cpp_hooks_list_ = std::move(before->cpp_hooks_list_);
+  after->post_acc_grad_hooks_ = std::move(before->post_acc_grad_hooks_);
+  after->requires_grad_ = before->requires_grad_;
+  after->retains_grad_ = before->retains_grad_;
+  after->grad_fn_ = std::move(place.function);
+  after->output_nr_ = place.input_nr;
+  after->grad_dtype_ = before->grad_dtype_;
+  after->allow_grad_dtype_mismatch_ = before->allow_grad_dtype_mismatch_;
+  impl->set_autograd_meta(std::move(after));
+  autograd::impl::get_view_autograd_meta(tensor)->set_attr_version(
+      static_cast<uint32_t>(impl->version_counter().current_version()));
+  return true;
+}
+
+at::Tensor tangentOf(const at::Tensor& tensor) {
+  // No more than one level of forward gradients can be entered.
+  return tensor.unsafeGetTensorImpl()->autograd_meta() ? tensor._fw_grad(/*level=*/0) : at::Tensor();
+}
+
+void setTangent(const at::Tensor& tensor, const at::Tensor& tangent, bool replaces) {
+  tensor._set_fw_grad(tangent, /*level=*/0, /*is_inplace_op=*/replaces);
+}
+
+}  // namespace cresset::live

@@ -1,0 +1,30 @@
+// Where the tensors of live programs are on autograd's tape.
+//
+// A wrapper of a tensor from outside joins that tensor's tape by a node of its own; a tensor that stands for a wrapper
+// after the level is closed has the wrapper's place itself, so that gradients by the one are gradients by the other.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace cresset::live {
+
+/// Puts the wrapper on the tape after the tensor from outside for which it stands, which requires gradients. The node
+/// between hands gradients on as tensors with memory, which `plain` makes of those of wrappers.
+void enterTape(const at::Tensor& outside, const at::Tensor& wrapper, at::Tensor (*plain)(const at::Tensor&));
+/// Whether the wrapper is where enterTape has put it.
+bool isEntered(const at::Tensor& wrapper);
+
+/// Gives `to` the place on the tape of `from`, which requires gradients; gradients that one of the two retains, `to`
+/// retains. That of a leaf is where its gradient is accumulated.
+void sharePlace(const at::Tensor& from, const at::Tensor& to);
+
+/// Makes `tensor`, which is a view in autograd, a view of what `view` is a view of. It keeps its place on the tape, its
+/// gradients and hooks. False if `view` is none.
+bool rebaseView(const at::Tensor& tensor, const at::Tensor& view);
+
+/// The tensor's tangent of forward-mode autograd; undefined if it has none.
+at::Tensor tangentOf(const at::Tensor& tensor);
+/// `replaces`: the tensor may have a tangent, as after a write.
+void setTangent(const at::Tensor& tensor, const at::Tensor& tangent, bool replaces);
+
+}  // namespace cresset::live
