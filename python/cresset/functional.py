@@ -1,6 +1,7 @@
 """Programs without mutation: ``functionalize`` makes one of a script function, a trace or a Python callable, ``writes_left``
 tells what stands against it in a graph (docs/functionalization.md)."""
 
+import copy
 import functools
 import inspect
 import threading
@@ -30,9 +31,9 @@ def writes_left(graph, *, distinct_inputs=False):
     The graph is left as it is. Calls are looked into. ``distinct_inputs=True``: tensors that come in as different inputs
     share no memory with each other.
     """
-    copy = graph.copy()
-    passes.inline(copy)
-    return passes.functionalize(copy, distinct_inputs=distinct_inputs)
+    inlined = graph.copy()
+    passes.inline(inlined)
+    return passes.functionalize(inlined, distinct_inputs=distinct_inputs)
 
 
 def is_functional(tensor):
@@ -120,6 +121,24 @@ def _read(name):
     return method
 
 
+def _copy_by_pickling(self):
+    """``copy.copy`` of what has no ``__copy__``, as tensors of PyTorch's."""
+    reduced = self.__reduce_ex__(4)
+    return copy._reconstruct(self, None, *reduced)
+
+
+def _copy_within(self):
+    """``copy.copy``: a tensor with the same memory."""
+    if type(self) is torch.nn.Parameter:
+        result = torch.nn.Parameter(self.data, self.requires_grad)
+    elif type(self) is torch.Tensor:
+        result = self.data.requires_grad_(self.requires_grad)
+    else:
+        return _copy_by_pickling(self)
+    result.__dict__.update(self.__dict__)
+    return result
+
+
 def _refused(name):
     original = getattr(torch.Tensor, name)
 
@@ -161,6 +180,7 @@ def _set_methods():
         for make, names in _METHODS:
             for name in names:
                 setattr(torch.Tensor, name, _MemoryReader(getattr(torch.Tensor, name), make(name)))
+        torch.Tensor.__copy__ = _MemoryReader(_copy_by_pickling, _copy_within)
         _methods_are_set = True
 
 

@@ -229,10 +229,20 @@ def gradients(function, shapes, alias):
         total = sum(
             (t.double().abs().sum() for t in outcome.tensors if t.requires_grad), torch.zeros((), dtype=torch.double)
         )
-        grads = torch.autograd.grad(total, leaves, allow_unused=True) if total.requires_grad else (None, None)
+        # By the leaves, and by what comes in and out, which is on the same tape.
+        by = [*leaves, *(tensor for tensor in outcome.tensors if tensor.requires_grad)]
+        grads = torch.autograd.grad(total, by, allow_unused=True) if total.requires_grad else [None] * len(by)
     except RuntimeError as error:
         return outcome, str(error)[:100]
     return outcome, grads
+
+
+def place(tensor):
+    """Where a tensor is in autograd."""
+    try:
+        return tensor._version, tensor.is_leaf, tensor._is_view(), tensor.retains_grad
+    except RuntimeError as error:
+        return str(error)[:100]
 
 
 def check_gradients(seed):
@@ -245,10 +255,13 @@ def check_gradients(seed):
     told = differences(expected, found)
     if isinstance(grads, str) and "its base or another view" in grads:
         return "erased", text  # autograd's error is about views that eager can't make again
+    places, found_places = ([place(tensor) for tensor in o.tensors] for o in (expected, found))
+    if not told and places != found_places:
+        told.append(f"places: {places} and {found_places}")
     if not told and isinstance(grads, str) != isinstance(found_grads, str):
         told.append(f"backward: {grads} and {found_grads}")
     elif not told and grads is not None and not isinstance(grads, str):
-        for a, b in zip(grads, found_grads):
+        for a, b in zip(grads, found_grads, strict=True):
             if (a is None) != (b is None) or (a is not None and not torch.allclose(a, b, atol=1e-6, equal_nan=True)):
                 told.append(f"gradients: {a} and {b}")
     return ("differs", text + "\n" + "\n".join(told)) if told else ("equal", text)

@@ -140,7 +140,8 @@ at::Tensor Level::leaveBase(const at::Tensor& wrapper) {
     return entry->second->tensor;
   at::Tensor& left = left_[wrapper.unsafeGetTensorImpl()];
   if (left.defined()) return left;
-  if (wrapper.requires_grad() && wrapper.is_leaf()) {
+  const bool is_on_tape = wrapper.requires_grad() && !wrapper.is_leaf();
+  if (wrapper.requires_grad() && wrapper.is_leaf() && !wrapper.is_view()) {
     throw UserError(
         "cresset.functionalize can't return a tensor that was made inside and on which `requires_grad` was set: "
         "gradients would not reach it. Make it outside, or return it detached");
@@ -161,7 +162,7 @@ at::Tensor Level::leaveBase(const at::Tensor& wrapper) {
   }
   if (!is_copy && !left.is_inference() && !wrapper.is_inference())
     left.unsafeGetTensorImpl()->set_version_counter(wrapper.unsafeGetTensorImpl()->version_counter());
-  if (wrapper.requires_grad()) sharePlace(wrapper, left);
+  if (is_on_tape) sharePlace(wrapper, left);
   return left;
 }
 
@@ -273,7 +274,7 @@ at::Tensor Level::leave(const at::Tensor& tensor) {
   } else if (const auto chain = viewsBetween(at::Tensor(tensor._base()), wrapper->part())) {
     // A view is made again of its base, so that autograd knows it as one.
     value = viewAgain(tensor, leaveBase(at::Tensor(tensor._base())), *chain);
-    if (tensor.requires_grad()) sharePlace(tensor, value);
+    if (tensor.requires_grad() && !tensor.is_leaf()) sharePlace(tensor, value);
   } else if (!tensor.requires_grad()) {
     value = detached(current(wrapper->part()));
   } else {

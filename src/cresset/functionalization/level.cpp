@@ -6,8 +6,10 @@
 #include <ATen/functorch/TensorWrapper.h>
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/lift_fresh_ops.h>
 #include <ATen/ops/resize_ops.h>
+#include <ATen/ops/set_ops.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 
@@ -127,6 +129,8 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
     Memory& memory = wrapperOf(entry->wrapper)->memory();
     memory.foreign = true;
     memory.has_more = hasMoreThan(tensor);
+    // Memory that is not PyTorch's: an array's, say, which the program may look at without an operator.
+    if (!tensor.storage().resizable() && !isSeen()) memory.exposed = detachedHidden(tensor, *state_);
   } else {
     const Entry& first = *sharing.front();
     if (first.tensor.scalar_type() != tensor.scalar_type()) {
@@ -191,14 +195,19 @@ void Level::followTape(Entry& entry) {
   link(entry);
 }
 
+/// Whether what the level calls is seen by something around it.
+bool Level::isSeen() const {
+  return outer() || c10::impl::TorchDispatchModeTLS::any_modes_set() || depthOfFunctorch() != 0;
+}
+
 /// Whether an operator may give the tensor other sizes and strides at once: nothing else sees it than this program.
 bool Level::mayFollow(const Entry& entry) const {
   const at::Tensor& tensor = entry.tensor;
   const Memory& memory = wrapperOf(entry.wrapper)->memory();
-  const bool is_seen = outer() || c10::impl::TorchDispatchModeTLS::any_modes_set() || depthOfFunctorch() != 0;
   const bool is_plain = !wrapperOf(tensor) && !isOfFunctorch(tensor) && !tensor.key_set().has_any(kPython) &&
                         !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
-  return is_plain && !is_seen && !memory.flat && !memory.exposed.defined() && !tensor.requires_grad() &&
+  const bool is_shared = memory.exposed.defined() && tensor.storage().resizable();
+  return is_plain && !isSeen() && !memory.flat && !is_shared && !tensor.requires_grad() &&
          !entry.wrapper.requires_grad();
 }
 
@@ -220,6 +229,7 @@ void Level::followPlace(Entry& entry) {
     const at::AutoDispatchBelowADInplaceOrView below;
     at::_ops::resize_::call(entry.tensor, wrapper.sym_sizes(), std::nullopt);
     entry.whole = at::Tensor();
+    if (memory.exposed.defined()) memory.exposed = memory.value = detachedHidden(entry.tensor, *state_);
   }
   impl.set_sizes_and_strides(wrapper.sizes(), wrapper.strides(), wrapper.storage_offset());
 }
@@ -313,6 +323,38 @@ bool Level::takeLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   // Clients below take what they see here for a constant, which nothing may write to.
   stack.back() = wrapFresh(at::_ops::clone::call(stack.back().toTensor(), std::nullopt), state_);
   return true;
+}
+
+bool Level::takeStorage(const c10::OperatorHandle& op, std::vector<IValue>& stack) {
+  static const auto* set =
+      new c10::OperatorName(at::_ops::set__source_Storage_storage_offset::name, "source_Storage_storage_offset");
+  if (op.operator_name() != *set) return false;
+  const auto arguments = std::span<IValue>(stack).last(op.schema().arguments().size());
+  const at::Tensor target = arguments[0].toTensor();
+  Wrapper* wrapper = wrapperOf(target);
+  if (!wrapper || wrapper->memory().level != state_ || wrapper->part()->parent || wrapper->memory().foreign ||
+      wrapper->memory().written || target.requires_grad() || target.numel() != 0)
+    return false;
+  at::Tensor tensor;
+  {
+    const ClientPause pause;
+    const at::AutoDispatchBelowADInplaceOrView below;
+    tensor = at::empty({0}, target.options());
+    at::_ops::set__source_Storage_storage_offset::call(
+        tensor, arguments[1].toStorage(), arguments[2].toSymInt(), arguments[3].toSymIntVector(),
+        arguments[4].toSymIntVector());
+  }
+  wrapper->setPart(wrapperOf(enter(tensor).wrapper)->part(), tensor);
+  stack.resize(stack.size() - arguments.size());
+  stack.emplace_back(target);
+  return true;
+}
+
+/// Of a view: the tensor from outside that it is a view of for autograd; null if it is none's.
+Level::Entry* Level::ownerInAutograd(const at::Tensor& wrapper) const {
+  if (!wrapper.is_view()) return nullptr;
+  const auto owner = by_wrapper_.find(wrapper._base().unsafeGetTensorImpl());
+  return owner == by_wrapper_.end() ? nullptr : owner->second;
 }
 
 c10::SymInt Level::sizeOf(const at::Tensor& tensor, int64_t dim) {
@@ -471,7 +513,7 @@ void Level::runDecomposed(
 }
 
 void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
-  if (takeLiteral(op, keys, stack) || passRead(op, keys, stack)) return;
+  if (takeLiteral(op, keys, stack) || takeStorage(op, stack) || passRead(op, keys, stack)) return;
   const size_t count = op.schema().arguments().size();
   const auto first = stack.end() - static_cast<ptrdiff_t>(count);
   const bool mutates = op.schema().is_mutable();
@@ -480,6 +522,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
   c10::SmallVector<const c10::TensorImpl*, 4>
       passed;  // wrappers that a caller below the program has, which gets them again
   c10::SmallVector<const c10::TensorImpl*, 4> lifted_to;  // of an operator that writes
+  c10::SmallVector<Entry*, 4> owners;                     // of views among them
   c10::DispatchKeySet added;
   for (auto at = first; at != stack.end(); ++at) {
     if (!at->isTensor() && !at->isList()) continue;
@@ -490,7 +533,10 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
       if (wrapperOf(lifted)) {
         wrapped = true;
         added = added | lifted.key_set();
-        if (mutates) lifted_to.push_back(lifted.unsafeGetTensorImpl());
+        if (mutates) {
+          lifted_to.push_back(lifted.unsafeGetTensorImpl());
+          if (Entry* owner = ownerInAutograd(lifted)) owners.push_back(owner);
+        }
       }
       const bool is_other = !lifted.is_same(tensor);
       if (!is_other) passed.push_back(lifted.unsafeGetTensorImpl());
@@ -529,6 +575,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
     followPlace(*entry);
     placeOnTape(*entry);
   }
+  for (Entry* owner : owners) placeOnTape(*owner);
   const size_t results = op.schema().returns().size();
   const bool wraps = !tensors && !literal;
   for (size_t i = stack.size() - results; i < stack.size(); ++i) {

@@ -5,11 +5,10 @@
 // hooks, `requires_grad` and identity are those of x. What operators get for them are wrappers (wrapper.h), one per
 // tensor, whose memory begins with the tensor as its value; tensors that share a storage get parts of one memory. Only
 // when the level is closed, or the program looks past the operators at the elements (`sync`), are tensors that were
-// written given their new values, by one copy_ each. Results of operators are wrappers; closing makes tensors of those
-// that are returned.
+// written given their new values, by one copy_ each. Results of operators are wrappers, which become tensors then.
 //
-// Autograd: a wrapper for a tensor that requires gradients has a node that hands its gradient on to that tensor's place
-// on the tape. Version counters are the tensors'.
+// Autograd (tape.h): a wrapper for a tensor that requires gradients has a node that hands its gradient on to that
+// tensor's place on the tape. Version counters are the tensors'.
 //
 // Threads: a level belongs to the thread that opened it.
 #pragma once
@@ -92,6 +91,9 @@ class Level final : public OperatorClient {
       const std::vector<size_t>& reads);
   /// Where torch.tensor has filled a literal, it becomes a tensor of the program's own. False for any other call.
   bool takeLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
+  /// A tensor that the program has just made, without elements, gets a storage from outside, as unpickling does. False
+  /// for any other call.
+  bool takeStorage(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack);
   void checkMemory(const Entry& entry) const;
   bool isOfInnerTransform(const at::Tensor& tensor) const;
   bool isFromOutside(const at::Tensor& tensor) const;
@@ -101,9 +103,11 @@ class Level final : public OperatorClient {
   void checkWrite(const at::Tensor& given, const at::Tensor& wrapper) const;
   void checkWrites(
       const c10::OperatorHandle& op, std::span<const c10::IValue> given, std::span<const c10::IValue> wrapped);
+  bool isSeen() const;
   bool mayFollow(const Entry& entry) const;
   bool hasTapeOfItsOwn(const Entry& entry) const;
   void placeOnTape(Entry& entry);
+  Entry* ownerInAutograd(const at::Tensor& wrapper) const;
   void followPlace(Entry& entry);
   at::Tensor wholeOf(const Entry& entry) const;
   void copyBack(Entry& entry);

@@ -62,11 +62,18 @@ void sharePlace(const at::Tensor& from, const at::Tensor& to) {
   CRESSET_CHECK(from.requires_grad(), "only what requires gradients has a place on the tape");
   const autograd::Edge edge = autograd::impl::gradient_edge(from);
   const auto before = to.grad_fn();
-  if (to.retains_grad() && before && before != edge.function) {
-    if (auto hook = before->pop_retains_grad_hook(to.output_nr()))
-      edge.function->add_retains_grad_hook(std::move(hook), edge.input_nr);
+  if (before == edge.function || to.is_view()) {
+    autograd::impl::set_gradient_edge(to, edge);
+  } else {
+    // Hooks that were set before stay with the place before; but what retains the gradient comes along.
+    const bool retains = before && to.retains_grad();
+    auto retaining = retains ? before->pop_retains_grad_hook(to.output_nr()) : nullptr;
+    autograd::AutogradMeta* meta = autograd::impl::materialize_autograd_meta(to);
+    meta->retains_grad_ = false;
+    autograd::impl::rebase_history(to, edge);
+    meta->retains_grad_ = retains;
+    if (retaining) edge.function->add_retains_grad_hook(std::move(retaining), edge.input_nr);
   }
-  autograd::impl::set_gradient_edge(to, edge);
   if (from.retains_grad() && !to.retains_grad()) to.retain_grad();
 }
 

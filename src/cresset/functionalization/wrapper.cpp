@@ -100,6 +100,8 @@ bool Wrapper::settle() {
   set_allow_tensor_metadata_change(true);
   set_sizes_and_strides(value.sizes(), value.strides(), value.storage_offset());
   set_allow_tensor_metadata_change(!fixed);
+  _set_conj(value.is_conj());
+  _set_neg(value.is_neg());
   part_.reset();
   leaveList();
   return true;

@@ -442,6 +442,7 @@ void flatten(const PartPtr& root, const at::Tensor& tensor) {
   memory.value = has_storage ? flat
                              : at::_ops::as_strided_scatter::call(
                                    flat, before, tensor.sym_sizes(), tensor.sym_strides(), tensor.storage_offset());
+  if (memory.exposed.defined()) memory.exposed = memory.value;
   memory.flat = true;
   memory.offset = 0;
   ++memory.generation;

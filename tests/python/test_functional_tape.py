@@ -1,0 +1,410 @@
+"""Where the results of functionalized programs are on autograd's tape, and which tensors they are: as in eager PyTorch."""
+
+import copy
+import io
+import pickle
+
+import numpy as np
+import pytest
+import torch
+import torch.autograd.forward_ad as fwAD
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils.checkpoint import checkpoint
+
+import cresset
+
+kept = []
+
+
+def leaf():
+    return torch.randn(3, requires_grad=True)
+
+
+def computed():
+    return torch.randn(3, requires_grad=True) * 2
+
+
+def plain():
+    return torch.randn(3)
+
+
+def described(function, makes):
+    """What a program returns, as text: so gradients, nodes of the tape and exceptions are compared, too."""
+    torch.manual_seed(0)
+    kept.clear()
+    try:
+        return repr(function(*[make() for make in makes]))
+    except RuntimeError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def gradient_by_a_result(f):
+    def run(x):
+        h, r = f(x)
+        by_h = torch.autograd.grad(r, h, retain_graph=True)
+        r.backward()
+        return h, r, by_h, h.grad, x.grad, h is kept[0], type(h)
+
+    return run
+
+
+def two_results(x):
+    h = x.tanh()
+    kept.append(h)
+    h.retain_grad()
+    h.register_hook(lambda g: g * 2)
+    return h, (h * h).sum()
+
+
+def views_of_an_argument(f):
+    def run(z):
+        x = z * 2
+        y, w, total = f(x)
+        told = [y, w, total, y._base is x, w._base is x, y is kept[0], x._version, y._version]
+        told += torch.autograd.grad(total, [y, x, z], retain_graph=True, allow_unused=True)
+        y.mul_(2)  # a write to x, after the call
+        told += [x, w, *torch.autograd.grad(w.sum(), z, retain_graph=True)]
+        return told
+
+    return run
+
+
+def views(x):
+    y, w = x[0], x.view(-1)
+    kept.append(y)
+    return y, w, (y * y).sum() + w.sum()
+
+
+def written_then_viewed(x):
+    y, w = x[0], x.view(-1)
+    x.mul_(3)
+    kept.append(y)
+    return y, w, (x * x).sum()
+
+
+def views_of_what_is_made(f):
+    def run(z):
+        b, y = f(z)
+        told = [b, y, y._base is b, *torch.autograd.grad((b * y).sum(), [b, y, z], retain_graph=True)]
+        b.mul_(2)
+        return [*told, y, *torch.autograd.grad(y, z)]
+
+    return run
+
+
+def made(z):
+    b = z * z
+    return b, b[1]
+
+
+def leaf_made_inside(f):
+    def run(z):
+        made_inside, total = f(z)
+        total.backward()
+        return made_inside, made_inside.grad, z.grad, made_inside.is_leaf
+
+    return run
+
+
+def with_a_leaf(z):
+    weight = torch.ones(3, requires_grad=True)
+    return weight, (weight * z).sum()
+
+
+def split_results(f):
+    def run(x):
+        a, b = f(x)
+        return a, b, torch.autograd.grad(a.sum() * b.sum(), [a, b, x])
+
+    return run
+
+
+OUTSIDE = [
+    (gradient_by_a_result, two_results, leaf),
+    (views_of_an_argument, views, leaf),
+    (views_of_an_argument, written_then_viewed, leaf),
+    (views_of_what_is_made, made, leaf),
+    (leaf_made_inside, with_a_leaf, leaf),
+    (split_results, lambda x: (x * 2).split([1, 2]), leaf),
+    (split_results, lambda x: checkpoint(lambda y: (y.sin(), y.cos()), x * 2, use_reentrant=False), leaf),
+]
+
+
+@pytest.mark.parametrize("number", range(len(OUTSIDE)))
+def test_gradients_by_results(number):
+    run, function, make = OUTSIDE[number]
+    expected = described(run(function), [make])
+    assert "Error" not in expected
+    assert described(run(cresset.functionalize(function)), [make]) == expected
+
+
+def test_gradients_by_results_that_are_copies():
+    def run(f):
+        x = leaf()
+        h, row, total = f(x)
+        return torch.autograd.grad(total, [h, row, x])
+
+    def f(x):
+        h = x * 2
+        row = h[1:]
+        return h, row, (row * row).sum() + h.sum()
+
+    torch.manual_seed(0)
+    expected = run(f)
+    torch.manual_seed(0)
+    found = run(cresset.functionalize(f, remove="mutations_and_views"))
+    for a, b in zip(expected, found, strict=True):
+        assert torch.equal(a, b)
+
+
+def retained_inside(x):
+    x.retain_grad()
+    (x * 3).sum().backward()
+    return x.grad
+
+
+def retained_then_written(x):
+    x.retain_grad()
+    x.mul_(2)
+    (x * 3).sum().backward()
+    return x.grad
+
+
+def written_then_retained(x):
+    x.mul_(2)
+    x.retain_grad()
+    (x * 3).sum().backward()
+    return x.grad, x.grad_fn.name()
+
+
+def hooks_around_a_write(x):
+    x.register_hook(lambda g: g * 5)
+    x.mul_(2)
+    x.register_hook(lambda g: g * 7)
+    return torch.autograd.grad((x * 3).sum(), x)
+
+
+def buffer_that_gets_a_tape(b, w):
+    b.copy_(w * 2)
+    return b.requires_grad, b.is_leaf, b.grad_fn.name(), torch.autograd.grad(b.sum(), w)
+
+
+def buffer_written_through_a_view(b, w):
+    b[0] = w[0]
+    return b.requires_grad, b.is_leaf, torch.autograd.grad(b.sum(), w)
+
+
+def dual_inside(x, t):
+    with fwAD.dual_level():
+        d = fwAD.make_dual(x, t)
+        y = d[1:]
+        y.mul_(3)
+        return [fwAD.unpack_dual(z) for z in (d * d, y, d)]
+
+
+@pytest.mark.parametrize(
+    "function, makes",
+    [
+        (retained_inside, (computed,)),
+        (retained_then_written, (computed,)),
+        (written_then_retained, (computed,)),
+        (hooks_around_a_write, (computed,)),
+        (buffer_that_gets_a_tape, (plain, leaf)),
+        (buffer_written_through_a_view, (plain, leaf)),
+        (dual_inside, (plain, plain)),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_the_tape_within(function, makes):
+    expected = described(function, makes)
+    assert "Error" not in expected
+    for remove in ("mutations", "mutations_and_views"):
+        assert described(cresset.functionalize(function, remove=remove), makes) == expected
+
+
+# ---- Forward mode
+
+
+def test_tangents():
+    def product(d):
+        y = d.sin()
+        y[0].mul_(2)
+        return y * d
+
+    def writes(d):
+        return d.mul_(2).sin()
+
+    def gets_a_tangent(d, x):
+        x.mul_(d)
+        return x.sin()
+
+    def outcomes(f, count):
+        torch.manual_seed(0)
+        with fwAD.dual_level():
+            d = fwAD.make_dual(torch.randn(3), torch.randn(3))
+            arguments = [d, torch.ones(3)][:count]
+            return [fwAD.unpack_dual(tensor) for tensor in (f(*arguments), *arguments)]
+
+    for f, count in ((product, 1), (writes, 1), (gets_a_tangent, 2)):
+        expected = outcomes(f, count)
+        assert expected[0].tangent is not None
+        assert repr(outcomes(cresset.functionalize(f), count)) == repr(expected)
+
+
+def test_linearize():
+    def f(x):
+        y = x.sin()
+        return torch.cat([y[:1] * 2, y[1:]]) * x
+
+    def in_place(x):
+        y = x.sin()
+        y[0].mul_(2)
+        return y * x
+
+    x, t = torch.randn(3), torch.randn(3)
+    output, tangents = torch.func.linearize(f, x)
+    found, found_tangents = torch.func.linearize(cresset.functionalize(in_place), x)
+    assert torch.equal(output, found)
+    torch.testing.assert_close(tangents(t), found_tangents(t))
+
+
+# ---- Which objects results are
+
+
+def test_containers_and_objects_stay_the_same():
+    class Holder:
+        pass
+
+    def f(items, table, holder):
+        items.append(items[0] * 2)
+        table["k"] = items[1]
+        holder.value = items[0][1:]
+        return items, holder
+
+    f_pure = cresset.functionalize(f)
+    items, table, holder = [torch.ones(3)], {}, Holder()
+    result, same = f_pure(items, table, holder)
+    assert result is items and same is holder and table["k"] is items[1]
+    assert holder.value._base is items[0]
+    items[0].add_(1)
+    assert holder.value.tolist() == [2.0, 2.0] and table["k"].tolist() == [2.0, 2.0, 2.0]
+
+
+def test_results_are_tensors_as_others():
+    @cresset.functionalize
+    def f(x):
+        return x * 2, (x * 3)[1:]
+
+    for tensor in f(torch.ones(3)):
+        assert type(tensor) is torch.Tensor and not cresset.functional.is_functional(tensor)
+        buffer = io.BytesIO()
+        torch.save(tensor, buffer)
+        buffer.seek(0)
+        assert torch.equal(torch.load(buffer), tensor)
+        assert torch.equal(copy.deepcopy(tensor), tensor)
+        tensor.data = torch.zeros(5)
+        assert tensor.tolist() == [0.0] * 5
+    a, _ = f(torch.ones(3))
+    a.resize_(7)
+    assert a.shape == (7,)
+
+
+# ---- Past the operators
+
+
+def copies(x):
+    y = x * 2
+    return copy.copy(x), copy.copy(y), copy.deepcopy(x), copy.deepcopy(y)
+
+
+def copies_share_memory(x):
+    y = x * 2
+    copy.copy(y).add_(1)
+    copy.copy(x).add_(1)
+    return x, y
+
+
+def copies_have_attributes(x):
+    y = x * 2
+    y.name_of_mine = 3
+    parameter = copy.copy(torch.nn.Parameter(x))
+    return copy.copy(y).name_of_mine, copy.copy(y), parameter, type(parameter)
+
+
+def pickles(x):
+    found = [pickle.loads(pickle.dumps(t)) for t in (x, x * 2, x[1:])]
+    found[0].add_(1)
+    return x, found
+
+
+def arrays(x):
+    a = np.zeros(3, dtype=np.float32)
+    t = torch.from_numpy(a)
+    t.add_(1)
+    total = float(a.sum())
+    a[0] = 7
+    row = t[1:]
+    row.mul_(5)
+    return total, float(t.sum()), t, a.tolist(), x * t
+
+
+def packed_memory(x):
+    y = x * 2
+    t = torch.from_dlpack(y)
+    t.add_(1)
+    u = torch.from_dlpack(x)
+    u.add_(1)
+    return x, y, t, u
+
+
+@pytest.mark.parametrize(
+    "function",
+    [copies, copies_share_memory, copies_have_attributes, pickles, arrays, packed_memory],
+    ids=lambda f: f.__name__,
+)
+def test_memory_past_the_operators(function):
+    expected = described(function, (plain,))
+    assert "Error" not in expected
+    assert described(cresset.functionalize(function), (plain,)) == expected
+
+
+def test_arguments_in_memory_of_arrays():
+    def f(x, y):
+        x.add_(1)
+        y.t_()
+        x[0].mul_(2)
+        return x + y.sum(), y
+
+    def call(f):
+        a, b = np.ones((2, 2), dtype=np.float32), np.arange(6, dtype=np.float32).reshape(2, 3)
+        x, y = torch.from_numpy(a), torch.from_numpy(b)
+        return repr((f(x, y), x, y, a, b))
+
+    assert call(cresset.functionalize(f)) == call(f)
+
+
+def test_copies_outside_of_programs_are_as_before():
+    cresset.functionalize(lambda x: x + 1)(torch.ones(2))
+    x = torch.ones(3, requires_grad=True)
+    x.mine = 3
+    y = copy.copy(x)
+    assert y.mine == 3 and y.data_ptr() == x.data_ptr() and y.is_leaf and y is not x
+    assert torch.compile(lambda z: z + 1, backend="eager")(x).tolist() == [2.0] * 3
+
+
+def test_where_modes_see_the_results():
+    """There they are other tensors than the program's, in its place on the tape."""
+
+    def by_a_result(f):
+        def run(x):
+            h, total = f(x)
+            return torch.autograd.grad(total, [h, x])
+
+        return run
+
+    x = leaf()
+    expected = by_a_result(two_results)(x)
+    run = by_a_result(cresset.functionalize(two_results))
+    for found in (make_fx(run)(x)(x), cresset.functionalize(run)(x), run(x)):
+        for a, b in zip(expected, found, strict=True):
+            torch.testing.assert_close(a, b)
