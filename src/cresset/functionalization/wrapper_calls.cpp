@@ -157,21 +157,28 @@ bool isAlone(const Wrapper& wrapper) {
   return !wrapper.part()->parent && mayHaveOtherSizes(wrapper.memory()) && wrapper.part().use_count() == 1;
 }
 
+/// Where a dense tensor begins and ends in its memory, in bytes.
+std::pair<int64_t, int64_t> placeOf(const Wrapper& wrapper) {
+  const auto size = static_cast<int64_t>(wrapper.itemsize());
+  return {wrapper.storage_offset() * size, (wrapper.storage_offset() + wrapper.numel()) * size};
+}
+
+/// Whether two tensors of one memory have no element in common, or that is hard to know.
+bool mayLieApart(const Wrapper& a, const Wrapper& b) {
+  if (a.has_symbolic_sizes_strides() || b.has_symbolic_sizes_strides()) return true;
+  if (a.numel() == 0 || b.numel() == 0) return true;
+  if (!a.is_non_overlapping_and_dense() || !b.is_non_overlapping_and_dense()) return true;  // PyTorch can't tell
+  const auto [begin, end] = placeOf(a);
+  const auto [other_begin, other_end] = placeOf(b);
+  return end <= other_begin || other_end <= begin;
+}
+
 /// Raises if what is read has elements of what is written, as at::assert_no_overlap does with memory.
 void requireApart(const Wrapper& written, const Wrapper& read, bool may_be_same) {
-  if (&written.memory() != &read.memory() || (may_be_same && &written == &read)) return;
-  if (written.has_symbolic_sizes_strides() || read.has_symbolic_sizes_strides()) return;
-  if (written.numel() == 0 || read.numel() == 0) return;
-  if (!written.is_non_overlapping_and_dense() || !read.is_non_overlapping_and_dense()) return;  // PyTorch can't tell
-  const auto placeOf = [](const Wrapper& wrapper) {
-    const auto size = static_cast<int64_t>(wrapper.itemsize());
-    return std::pair(wrapper.storage_offset() * size, (wrapper.storage_offset() + wrapper.numel()) * size);
-  };
-  const auto [begin, end] = placeOf(written);
-  const auto [other_begin, other_end] = placeOf(read);
-  const bool same = begin == other_begin && end == other_end && written.strides() == read.strides();
+  if (&written.memory() != &read.memory() || (may_be_same && &written == &read) || mayLieApart(written, read)) return;
+  const bool same = placeOf(written) == placeOf(read) && written.strides() == read.strides();
   TORCH_CHECK(
-      end <= other_begin || other_end <= begin || (may_be_same && same),
+      may_be_same && same,
       "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
       "location. Please clone() the tensor before performing the operation.");
 }
@@ -294,24 +301,43 @@ class CallWithWrappers {
   /// Whether several elements of what is written are, or may be, one in memory.
   bool writesPlaceTwice(const FunctionalForm& writes) const {
     std::vector<const Memory*> memories;
-    bool overlaps = false, shares = false;
+    bool result = false;
     for (const size_t argument : writes.written) {
       for (const at::Tensor& tensor : tensorsOf(argument)) {
         const Wrapper* wrapper = own(tensor);
         if (!wrapper) continue;
-        overlaps |= wrapper->part()->repeats;
-        shares |= std::find(memories.begin(), memories.end(), &wrapper->memory()) != memories.end();
+        result |= wrapper->part()->repeats;
+        result |= std::find(memories.begin(), memories.end(), &wrapper->memory()) != memories.end();
         memories.push_back(&wrapper->memory());
       }
     }
-    if (!overlaps && !shares) return false;
-    if (!copies()) return true;
-    throw UserError(
-        "Within cresset.functionalize, '" + schema_.name() +
-        (overlaps ? "' can't write to a tensor of which several elements are one in memory, where views are removed: "
-                    "write to a clone of it, or use remove=\"mutations\""
-                  : "' can't write to several tensors that share memory in one call, where views are removed: call it "
-                    "once for each"));
+    return result;
+  }
+
+  /// Whether the kernel may read elements that it has written: tells if any argument but the written ones is of memory
+  /// that is written. Operators whose overlaps checkOverlaps knows read each element before they write it.
+  bool readsWhatItWrites(const FunctionalForm& writes, Overlap rule) const {
+    bool result = false;
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      if (std::ranges::find(writes.written, i) != writes.written.end()) continue;
+      const std::vector<at::Tensor> read = tensorsOf(i);
+      for (const size_t argument : writes.written) {
+        const std::vector<at::Tensor> written = tensorsOf(argument);
+        // A call for lists of tensors goes from one element to the next: the pairs of one element are the operator's.
+        const bool by_element = arguments_[argument].isTensorList() && arguments_[i].isTensorList();
+        if (!by_element && rule != Overlap::Allowed) continue;
+        for (size_t k = 0; k < read.size(); ++k) {
+          const Wrapper* reader = own(read[k]);
+          const size_t count = by_element ? std::min(k, written.size()) : written.size();
+          for (size_t n = 0; reader && n < count; ++n) {
+            const Wrapper* writer = own(written[n]);
+            result |= writer && &writer->memory() == &reader->memory() &&
+                      (writer == reader ? writer->numel() > 0 : !mayLieApart(*writer, *reader));
+          }
+        }
+      }
+    }
+    return result;
   }
 
   /// What the operator's kernel raises before it computes.
@@ -324,34 +350,6 @@ class CallWithWrappers {
       for (const size_t argument : writes.written) {
         for (const at::Tensor& tensor : tensorsOf(argument))
           if (const Wrapper* written = own(tensor)) requireApart(*written, *read, rule == Overlap::WholeOnly);
-      }
-    }
-  }
-
-  /// A call for lists of tensors goes from one element to the next: what it has written it would read as it was before.
-  void refuseToReadEarlierElements(const FunctionalForm& writes) const {
-    for (const size_t argument : writes.written) {
-      if (!arguments_[argument].isTensorList()) continue;
-      const std::vector<at::Tensor> written = tensorsOf(argument);
-      const auto isWrittenBefore = [&](const at::Tensor& read, size_t index) {
-        const Wrapper* reader = own(read);
-        return reader && std::any_of(
-                             written.begin(), written.begin() + static_cast<ptrdiff_t>(std::min(index, written.size())),
-                             [&](const at::Tensor& tensor) {
-                               const Wrapper* writer = own(tensor);
-                               return writer && &writer->memory() == &reader->memory();
-                             });
-      };
-      for (size_t i = 0; i < arguments_.size(); ++i) {
-        if (std::ranges::find(writes.written, i) != writes.written.end()) continue;
-        const std::vector<at::Tensor> read = tensorsOf(i);
-        for (size_t place = 0; place < read.size(); ++place) {
-          if (!isWrittenBefore(read[place], arguments_[i].isTensor() ? written.size() : place)) continue;
-          throw UserError(
-              "Within cresset.functionalize, '" + schema_.name() +
-              "' can't read a tensor for one element of its lists that it has written for an earlier one: call it once "
-              "for each");
-        }
       }
     }
   }
@@ -639,10 +637,10 @@ class Call : CallWithWrappers {
           "Within cresset.functionalize, '" + schema_.name() +
           "' can't be called: it gives a tensor other memory. Use the other tensor itself");
     }
-    if (known) checkOverlaps(writes, overlapOf(*known));
-    refuseToReadEarlierElements(writes);
+    const Overlap rule = known ? overlapOf(*known) : Overlap::Allowed;
+    checkOverlaps(writes, rule);
     std::vector<IValue> fresh;
-    if (writesPlaceTwice(writes)) {
+    if (writesPlaceTwice(writes) || readsWhatItWrites(writes, rule)) {
       fresh = writeMemories(writes);
     } else {
       const bool pure = writes.op && writes.op->handle() && !drawsByLayout(writes);
@@ -674,8 +672,9 @@ class Call : CallWithWrappers {
     return false;
   }
 
-  /// By the operator itself, on views of copies of all that their memories have: elements that are one in memory get
-  /// what eager PyTorch writes there, in its order, or its error is raised. Returns its results that are new.
+  /// By the operator itself, on views of copies of all that their memories have: elements that are one in memory, or
+  /// are read and written, become what eager PyTorch makes of them, in its order, or its error is raised. Returns its
+  /// results that are new.
   std::vector<IValue> writeMemories(const FunctionalForm& writes) {
     std::vector<std::pair<Memory*, at::Tensor>> wholes;
     const auto wholeOf = [&](const Memory& memory) {
@@ -684,6 +683,7 @@ class Call : CallWithWrappers {
     for (const size_t argument : writes.written) {
       for (const at::Tensor& tensor : tensorsOf(argument)) {
         const Wrapper* wrapper = own(tensor);
+        if (wrapper && copies() && wrapper->part()->repeats) refuseViews();
         if (wrapper && wholeOf(wrapper->memory()) == wholes.end())
           wholes.emplace_back(&wrapper->memory(), copyOfWhole(wrapper->memory()));
       }
@@ -694,17 +694,46 @@ class Call : CallWithWrappers {
         const Wrapper* wrapper = own(tensor);
         if (!wrapper) return false;
         const auto whole = wholeOf(wrapper->memory());
+        if (whole != wholes.end() && copies() && wrapper->part()->parent) refuseViews();
         tensor = whole == wholes.end() ? current(wrapper->part()) : placeIn(*wrapper->part(), whole->second);
         return true;
       });
     }
     const std::vector<IValue> given = stack;
     call(op_, stack);
-    for (const auto& [memory, whole] : wholes) assignWhole(*memory, whole);
+    std::vector<std::pair<at::Tensor, at::Tensor>> resized;
+    for (const size_t argument : writes.written) {
+      const std::vector<at::Tensor> targets = tensorsOf(argument), written = tensorsIn(given[argument]);
+      for (size_t i = 0; i < targets.size(); ++i)
+        if (own(targets[i]) && targets[i].sym_sizes() != written[i].sym_sizes())
+          resized.emplace_back(targets[i], written[i]);
+    }
+    for (const auto& [memory, whole] : wholes) {
+      const bool is_other = std::any_of(resized.begin(), resized.end(), [&, known = memory](const auto& pair) {
+        return &own(pair.first)->memory() == known;
+      });
+      if (!is_other) assignWhole(*memory, whole);
+    }
+    for (const auto& [target, value] : resized) {
+      if (!isAlone(*own(target))) {
+        throw UserError(
+            "Within cresset.functionalize, '" + schema_.name() +
+            "' can't change the sizes of a tensor that is a view or has views: make a new tensor");
+      }
+      replaceMemory(*own(target), value);
+    }
     std::vector<IValue> fresh;
     for (size_t i = 0; i < schema_.returns().size(); ++i)
       if (!schema_.returns()[i].alias_info()) fresh.push_back(stack[i]);
     return wrapResults(std::move(fresh), given);
+  }
+
+  [[noreturn]] void refuseViews() const {
+    throw UserError(
+        "Within cresset.functionalize, '" + schema_.name() +
+        "' can't write to memory of which it writes or reads an element twice, where views are removed: pass clones, "
+        "or "
+        "use remove=\"mutations\"");
   }
 
   /// By the functional form; false if that does not return what the operator would have written.
