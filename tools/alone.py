@@ -11,7 +11,6 @@ import collections
 import concurrent.futures
 import functools
 import os
-import random
 import re
 import shlex
 import subprocess
@@ -20,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tidy import ROOT, groups, includes, key
+from tidy import ROOT, age, groups, includes, key
 
 LARGE = [
     "ATen/core/Tensor.h",
@@ -79,7 +78,7 @@ def main():
     parser.add_argument("files", nargs="*", type=Path, help="check only these and what includes them")
     parser.add_argument("--build", type=Path, required=True, help="a build without groups and precompiled headers")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--most", type=int, default=sys.maxsize, help="how many files to compile, of all folders")
+    parser.add_argument("--most", type=int, help="how many files to compile: those that changed last")
     args = parser.parse_args()
     compiled = ROOT / ".cache" / "alone"
     compiled.mkdir(parents=True, exist_ok=True)
@@ -95,7 +94,8 @@ def main():
         if not mark.exists():
             words = only_read(command)
             todo.append((file, words, large_of(words, files), mark))
-    todo = random.Random(0).sample(todo, min(args.most, len(todo)))
+    if args.most is not None:
+        todo = sorted(todo, key=lambda one: age(one[0]))[: args.most]
     print(f"{len(todo)} files to compile, {known} compiled before", flush=True)
     start, failed = time.time(), 0
     sets = collections.defaultdict(list)

@@ -3,7 +3,7 @@
 
 Files are checked in the groups that the build compiles them in: most of a file's time is that of libtorch's headers. A
 group that had no complaints is not checked again until one of its files, a header of ours that they include, or
-.clang-tidy changes; .cache/tidy remembers.
+.clang-tidy changes; .cache/tidy remembers. With --most, only those that changed last are checked.
 """
 
 import argparse
@@ -66,6 +66,28 @@ def key(version, command, files):
     return digest.hexdigest()
 
 
+@functools.cache
+def changes():
+    """When each file was last committed, as the number of commits since: of those in the last 500 commits."""
+    command = ["git", "log", "-500", "--format=%x00", "--name-only"]
+    log = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
+    age = {}
+    for number, commit in enumerate(log.split("\0")):
+        for name in commit.split("\n"):
+            age.setdefault(name, number)
+    return age
+
+
+def own(file):
+    """The files that are compiled as one group, of the source that includes them; else the file itself."""
+    return named(file) if "Unity" in str(file) else [file]
+
+
+def age(file):
+    """How many commits ago a group's own files changed, for sorting: the newest first."""
+    return min((changes().get(str(f.relative_to(ROOT)), sys.maxsize) for f in own(file)), default=sys.maxsize)
+
+
 def check(program, build, file):
     """Complaints about a group, with the text that explains each."""
     done = subprocess.run([program, "-p", build, "--quiet", file], cwd=ROOT, capture_output=True, text=True)
@@ -86,6 +108,7 @@ def main():
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--program", default="clang-tidy-19")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--most", type=int, help="how many groups to check: those that changed last")
     parser.add_argument("--all", action="store_true", help="also the groups that had no complaints when last checked")
     args = parser.parse_args()
     version = subprocess.run([args.program, "--version"], capture_output=True, text=True, check=True).stdout
@@ -101,6 +124,8 @@ def main():
         known += (passed / name).exists() and not args.all
         if args.all or not (passed / name).exists():
             todo[file] = name
+    if args.most is not None:
+        todo = {file: todo[file] for file in sorted(todo, key=age)[: args.most]}
     print(f"{len(todo)} groups of files to check, {known} had no complaints before", flush=True)
     start, shown = time.time(), set()
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:

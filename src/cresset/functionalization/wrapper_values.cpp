@@ -77,10 +77,10 @@ const Code* inverseCode(const c10::OperatorHandle& op, bool copies) {
   });
   static auto* pure = new PerOperator<CodePtr>([](const Operator& row) -> CodePtr {
     if (!isReversibleView(row)) return nullptr;
-    auto graph = inverseOf(row).copy();
+    const std::shared_ptr<Graph> graph = inverseOf(row).copy();
     const bool whole = removeViews(*graph).empty();
     CRESSET_CHECK(whole, "inverses of views are made of views that can be copies: " + row.fullName());
-    return emitCode(std::move(graph), row.fullName());
+    return emitCode(graph, row.fullName());
   });
   return (copies ? pure : inverses)->of(op).get();
 }
@@ -346,7 +346,7 @@ at::Tensor applyView(const Part& part, const at::Tensor& parent, bool copies) {
     runKnowingSizes(part.value, [&] { views = viewsOf(*part.op, part.arguments, parent, copies); });
     return views.at(static_cast<size_t>(std::max<int64_t>(part.index, 0)));
   }
-  const at::Tensor view = strided(part, parent, copies);
+  at::Tensor view = strided(part, parent, copies);
   if (!copies) return view;
   const auto shape = [&] {
     const StandInScope scope;
