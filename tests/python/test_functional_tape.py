@@ -408,3 +408,25 @@ def test_where_modes_see_the_results():
     for found in (make_fx(run)(x)(x), cresset.functionalize(run)(x), run(x)):
         for a, b in zip(expected, found, strict=True):
             torch.testing.assert_close(a, b)
+
+
+def test_views_that_autograd_can_not_make_again():
+    """They raise where they are used, not where the program ends."""
+
+    def f(x):
+        a, b = x.unbind()
+        kept.append(a)
+        x.mul_(2)
+        return x, b
+
+    def run(f):
+        kept.clear()
+        x = torch.randn(2, 3, requires_grad=True) * 1
+        found, b = f(x)
+        told = [found is x, torch.equal(kept[0], x[0])]
+        for tensor in (b, kept[0]):
+            with pytest.raises(RuntimeError, match="its base or another view of its base has been modified inplace"):
+                tensor.add_(1)
+        return told
+
+    assert run(cresset.functionalize(f)) == run(f) == [True, True]

@@ -200,11 +200,15 @@ std::optional<std::vector<const Part*>> viewsBetween(const at::Tensor& base, con
   return std::nullopt;
 }
 
+/// Whether a view was made where no gradients are recorded.
+bool isUnrecorded(const at::Tensor& view) {
+  const auto* of_view = autograd::impl::get_view_autograd_meta(view);
+  return of_view && of_view->get_creation_meta() == autograd::CreationMeta::NO_GRAD_MODE;
+}
+
 /// The view of `base` that the tensor, which is a view in autograd, is of its own base.
 at::Tensor viewAgain(const at::Tensor& tensor, at::Tensor base, const std::vector<const Part*>& chain) {
-  const auto* of_view = autograd::impl::get_view_autograd_meta(tensor);
-  const bool unrecorded = of_view && of_view->get_creation_meta() == autograd::CreationMeta::NO_GRAD_MODE;
-  const at::AutoGradMode mode(!unrecorded && (tensor.requires_grad() || !base.requires_grad()));
+  const at::AutoGradMode mode(!isUnrecorded(tensor) && (tensor.requires_grad() || !base.requires_grad()));
   for (size_t i = chain.size(); i-- > 0;) base = applyView(*chain[i], base, /*copies=*/false);
   return chain.empty() ? detached(base) : base;
 }
@@ -274,7 +278,7 @@ at::Tensor Level::leave(const at::Tensor& tensor) {
   } else if (const auto chain = viewsBetween(at::Tensor(tensor._base()), wrapper->part())) {
     // A view is made again of its base, so that autograd knows it as one.
     value = viewAgain(tensor, leaveBase(at::Tensor(tensor._base())), *chain);
-    if (tensor.requires_grad() && !tensor.is_leaf()) sharePlace(tensor, value);
+    if (value.requires_grad() && !isUnrecorded(tensor)) sharePlace(tensor, value);
   } else if (!tensor.requires_grad()) {
     value = detached(current(wrapper->part()));
   } else {

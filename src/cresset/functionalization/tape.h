@@ -15,11 +15,11 @@ void enterTape(const at::Tensor& outside, const at::Tensor& wrapper, at::Tensor 
 bool isEntered(const at::Tensor& wrapper);
 
 /// Gives `to` the place on the tape of `from`, which requires gradients; gradients that one of the two retains, `to`
-/// retains. That of a leaf is where its gradient is accumulated.
+/// retains. That of a leaf is where its gradient is accumulated. Nothing happens if autograd can't make `from` again.
 void sharePlace(const at::Tensor& from, const at::Tensor& to);
 
 /// Makes `tensor`, which is a view in autograd, a view of what `view` is a view of. It keeps its place on the tape, its
-/// gradients and hooks. False if `view` is none.
+/// gradients and hooks. False if `view` is none, or autograd can't make the tensor again after a write to its base.
 bool rebaseView(const at::Tensor& tensor, const at::Tensor& view);
 
 /// The tensor's tangent of forward-mode autograd; undefined if it has none.
