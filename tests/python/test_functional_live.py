@@ -2,6 +2,7 @@
 is pure."""
 
 import copy
+import itertools
 import subprocess
 import sys
 import threading
@@ -693,6 +694,44 @@ def test_torch_func_functionalize_within_and_around(remove):
         compare(torch.vmap(f), torch.vmap(ours(theirs(f))), x)
         compare(f, theirs(ours(f)), x[0])
         compare(torch.vmap(f), theirs(ours(torch.vmap(f))), x)
+
+
+ORDERS = [
+    order
+    for length in (2, 3)
+    for order in itertools.product("theirs ours vmap grad".split(), repeat=length)
+    if order.count("theirs") == 1 and "ours" in order
+]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids="-".join)
+def test_orders_with_torch_func_functionalize(order):
+    programs = {
+        "pure": lambda x: (x * 2).sum(-1),
+        "view": lambda x: (x * 2)[..., 0] * x.sum(-1),
+        "in place": lambda x: (x * 2).add_(x).mul_(3).sum(-1),
+        "view and write": lambda x: (lambda y: (y.transpose(0, -1).add_(1), y * y)[1])(x * 2),
+        "of a new tensor": lambda x: torch.ones_like(x).mul_(2).add_(1) * x,
+    }
+    transforms = {
+        "theirs": torch.func.functionalize,
+        "ours": cresset.functionalize,
+        "vmap": torch.vmap,
+        "grad": lambda f: torch.func.grad(lambda x: f(x).sum()),
+    }
+    x = torch.randn(2, 3, 4)
+    for name, program in programs.items():
+        expected = found = program
+        for each in reversed(order):
+            found = transforms[each](found)
+            expected = transforms[each](expected) if each in ("vmap", "grad") else expected
+        torch.testing.assert_close(found(x.clone()), expected(x.clone()), msg=name)
+
+
+def test_the_tape_within_torch_func_functionalize():
+    x = torch.randn(3, requires_grad=True)
+    f = torch.func.functionalize(cresset.functionalize(lambda x: (x * x).add_(1).sum()))
+    assert torch.equal(torch.autograd.grad(f(x), x)[0], 2 * x)
 
 
 def test_factories_within_transforms():

@@ -72,7 +72,7 @@ bool isMadeForLiteral() {
 
 }  // namespace
 
-Level::Level(bool copies_views) : state_(std::make_shared<LevelState>()), depth_(depthOfFunctorch()) {
+Level::Level(bool copies_views) : state_(std::make_shared<LevelState>()) {
   state_->client = this;
   state_->copies_views = copies_views;
   registerWrapperKernel();
@@ -83,15 +83,14 @@ Level::~Level() {
   state_->client = nullptr;
 }
 
-/// Whether a transform of functorch that was entered within the level has wrapped it. Those of torch.func.functionalize
-/// may come from outside, too.
-bool Level::isOfInnerTransform(const at::Tensor& tensor) const {
-  return isOfFunctorch(tensor) ||
-         (tensor.key_set().has(c10::DispatchKey::Functionalize) && depthOfFunctorch() > depth_);
+/// Whether a transform of functorch, or torch.func.functionalize, has wrapped it: then the level sees what these call
+/// with the tensors that they have wrapped.
+bool Level::isOfTransform(const at::Tensor& tensor) const {
+  return isOfFunctorch(tensor) || tensor.key_set().has(c10::DispatchKey::Functionalize);
 }
 
 bool Level::isFromOutside(const at::Tensor& tensor) const {
-  if (!tensor.defined() || isOfInnerTransform(tensor)) return false;
+  if (!tensor.defined() || isOfTransform(tensor)) return false;
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) return false;
   if (const Wrapper* wrapper = wrapperOf(tensor)) return wrapper->memory().level != state_;
   return tensor.layout() == c10::kStrided && !tensor.is_quantized() && !tensor.is_nested() &&
@@ -278,7 +277,7 @@ void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> g
     for (size_t k = 0; k < after.size(); ++k) {
       const Wrapper* wrapper = wrapperOf(after[k]);
       if (!wrapper) {
-        if (isOfInnerTransform(after[k])) continue;
+        if (isOfTransform(after[k])) continue;
         throw UserError(
             "Within cresset.functionalize, '" + op.schema().name() +
             "' can't write to a tensor that is sparse, quantized or nested: make a new tensor");
@@ -438,7 +437,7 @@ bool Level::canBeCalledWhole(c10::DispatchKeySet keys, std::span<const IValue> a
   if (keys.has_any(kTransforms)) return false;
   for (const IValue& argument : arguments) {
     for (const at::Tensor& tensor : tensorsIn(argument)) {
-      if (isOfInnerTransform(tensor) || (at::GradMode::is_enabled() && tensor.requires_grad())) return false;
+      if (isOfTransform(tensor) || (at::GradMode::is_enabled() && tensor.requires_grad())) return false;
     }
   }
   return true;
@@ -456,7 +455,7 @@ void Level::runReading(
   std::vector<at::Tensor> read;
   for (const size_t i : reads) {
     eachTensor(arguments[i], [&](at::Tensor& tensor) {
-      if (isOfInnerTransform(tensor) || tensor.requires_grad()) return false;
+      if (isOfTransform(tensor) || tensor.requires_grad()) return false;
       tensor = sync(tensor, false);
       read.push_back(tensor);
       return true;

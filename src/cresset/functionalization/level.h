@@ -95,7 +95,7 @@ class Level final : public OperatorClient {
   /// for any other call.
   bool takeStorage(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack);
   void checkMemory(const Entry& entry) const;
-  bool isOfInnerTransform(const at::Tensor& tensor) const;
+  bool isOfTransform(const at::Tensor& tensor) const;
   bool isFromOutside(const at::Tensor& tensor) const;
   Entry& enter(const at::Tensor& tensor);
   void link(Entry& entry);
@@ -105,6 +105,7 @@ class Level final : public OperatorClient {
       const c10::OperatorHandle& op, std::span<const c10::IValue> given, std::span<const c10::IValue> wrapped);
   bool isSeen() const;
   bool mayFollow(const Entry& entry) const;
+  bool isIdle(const Entry& entry) const;
   bool hasTapeOfItsOwn(const Entry& entry) const;
   void placeOnTape(Entry& entry);
   Entry* ownerInAutograd(const at::Tensor& wrapper) const;
@@ -120,7 +121,6 @@ class Level final : public OperatorClient {
   bool settle(const at::Tensor& tensor);
 
   std::shared_ptr<LevelState> state_;
-  int64_t depth_;  // how many transforms of functorch are around it
   std::string refusal_;
   std::vector<at::Tensor> read_;  // what a composite kernel that runs reads past the operators
   std::unordered_map<const c10::TensorImpl*, std::unique_ptr<Entry>> entries_;
