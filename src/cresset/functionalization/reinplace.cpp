@@ -234,13 +234,20 @@ class Looks {
     for (Node* node : block->nodes()) {
       const auto position = static_cast<uint32_t>(positions_.size());
       positions_.emplace(node, position);
-      if (!node->blocks().empty() || !passesNothingOn(*node)) barriers_.push_back(position);
-      for (const Value* input : node->inputs()) {
-        if (!mayHoldTensors(*input->type())) continue;
-        for (const Location location : aliases_->reached(input))
-          for (const MemoryKey key : aliases_->keys(location)) looks_[key].push_back({position, input});
+      if (!node->blocks().empty() || !passesNothingOn(*node)) {
+        barriers_.push_back(position);
+      } else {
+        addLooks(*node, position);
       }
       for (Block* inner : node->blocks()) find(inner);
+    }
+  }
+
+  void addLooks(const Node& node, uint32_t position) {
+    for (const Value* input : node.inputs()) {
+      if (!mayHoldTensors(*input->type())) continue;
+      for (const Location location : aliases_->reached(input))
+        for (const MemoryKey key : aliases_->keys(location)) looks_[key].push_back({position, input});
     }
   }
 

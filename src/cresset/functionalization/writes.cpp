@@ -1,5 +1,7 @@
 #include "cresset/functionalization/writes.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/enum_tag.h>
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
@@ -36,11 +38,6 @@ std::unique_ptr<AliasDb> aliasesOfCalls(Graph& graph, bool inputs_are_distinct) 
 
 namespace {
 
-bool writesLists(const Operator& op) {
-  const std::vector<size_t> written = tensorWritesOf(op.schema());
-  return std::ranges::all_of(written, [&](size_t i) { return isListOfTensors(op.schema().arguments()[i]); });
-}
-
 /// Whether calls leave the sizes of what they write to: those of other libraries, of lists and those with `out=` are
 /// taken to do so where nothing else can be; functional calls check it.
 bool keepsSizes(const Operator& op) {
@@ -53,6 +50,34 @@ std::string nameOf(const Node& node) {
 }
 
 }  // namespace
+
+bool writesLists(const Operator& op) {
+  const std::vector<size_t> written = tensorWritesOf(op.schema());
+  return std::ranges::all_of(written, [&](size_t i) { return isListOfTensors(op.schema().arguments()[i]); });
+}
+
+bool entanglesElements(const Node& node, const TensorWritesOfNode& writes, const Places& places) {
+  std::unordered_map<const Value*, size_t> written_in;  // which element is in this memory
+  for (size_t i = 0; i < writes.tensors.size(); ++i) {
+    const Place* place = places.of(writes.tensors[i]);
+    if (place && !written_in.emplace(place->root, i).second) return true;
+  }
+  const auto isWrittenBefore = [&](const Value* read, size_t index) {
+    const Place* place = places.of(read);
+    const auto found = place ? written_in.find(place->root) : written_in.end();
+    return found != written_in.end() && found->second < index;
+  };
+  for (const Value* input : node.inputs()) {
+    const bool is_read_for_all = input->type()->kind() == c10::TypeKind::TensorType;
+    if (is_read_for_all && !writes.tensors.empty() && isWrittenBefore(input, writes.tensors.size() - 1)) return true;
+    if (input->node()->kind() != prim::ListConstruct || *input->type() != *c10::ListType::ofTensors()) continue;
+    const auto elements = input->node()->inputs();
+    for (size_t i = 0; i < elements.size(); ++i) {
+      if (isWrittenBefore(elements[i], i)) return true;
+    }
+  }
+  return false;
+}
 
 bool runsUnknown(const Node& node) {
   return (memoryOf(node, Memory::None) == Memory::Anything && !changesStateOnly(node)) ||
@@ -82,6 +107,7 @@ Writes::Writes(Graph& graph, const Places& places, bool inputs_are_distinct) : g
   if (!memories_.empty()) {
     aliases_ = aliasesOfCalls(graph, inputs_are_distinct);
     checkRoots();
+    checkOutArguments();
     findKeys();
     findOtherWriters(graph.block());
     findHolders();
@@ -144,7 +170,7 @@ void Writes::collect(Node* node) {
   const TensorWritesOfNode writes = writesOfNode(*node);
   if (!writes.op) return;
   std::string reason = whyNot(writes);
-  if (reason.empty() && readsEarlierElement(*node, writes))
+  if (reason.empty() && writesLists(*writes.op) && entanglesElements(*node, writes, places_))
     reason = "it reads a tensor for one element of its lists that it has written for an earlier one";
   if (!reason.empty()) {
     left_[spans_.at(node).begin] = {node, reason};
@@ -163,28 +189,6 @@ void Writes::collect(Node* node) {
     memory.writes.push_back(node);
     written.memories.push_back(&memory);
   }
-}
-
-/// Whether a call for lists of tensors, which goes from one element to the next, may read what it has written.
-bool Writes::readsEarlierElement(const Node& node, const TensorWritesOfNode& writes) const {
-  if (!writesLists(*writes.op)) return false;
-  std::unordered_map<const Value*, size_t> written_in;  // which element is in this memory
-  for (size_t i = 0; i < writes.tensors.size(); ++i) written_in.emplace(places_.of(writes.tensors[i])->root, i);
-  const auto isWrittenBefore = [&](const Value* read, size_t index) {
-    const Place* place = places_.of(read);
-    const auto found = place ? written_in.find(place->root) : written_in.end();
-    return found != written_in.end() && found->second < index;
-  };
-  for (const Value* input : node.inputs()) {
-    if (input->type()->kind() == c10::TypeKind::TensorType && isWrittenBefore(input, writes.tensors.size()))
-      return true;
-    if (input->node()->kind() != prim::ListConstruct || *input->type() != *c10::ListType::ofTensors()) continue;
-    const auto elements = input->node()->inputs();
-    for (size_t i = 0; i < elements.size(); ++i) {
-      if (isWrittenBefore(elements[i], i)) return true;
-    }
-  }
-  return false;
 }
 
 /// Whether the tensor is no view, and the graph made it: other sizes are those of a new value, then.
@@ -300,6 +304,25 @@ bool Writes::mayDisturb(const Node* node, const WrittenMemory& memory) const {
   return own == by_node_.end() || std::ranges::none_of(own->second.memories, [&](const WrittenMemory* written) {
            return written == &memory || isWithin(*written, memory) || isWithin(memory, *written);
          });
+}
+
+/// What an operator makes of elements that it reads and writes depends on its kernel, unless it is pointwise. Kernels
+/// that PyTorch has generated compute in new memory and copy.
+void Writes::checkOutArguments() {
+  for (const auto& [node, written] : by_node_) {
+    const Operator& op = *operatorOf(*node);
+    if (!hasOutArgument(op.schema()) || overlapOf(op) != Overlap::Allowed || !op.handle()) continue;
+    if (op.handle()->hasTag(at::Tag::generated)) continue;
+    const std::vector<size_t> out = tensorWritesOf(op.schema());
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      const Value* read = node->inputs()[i];
+      if (std::ranges::find(out, i) != out.end() || !mayHoldTensors(*read->type())) continue;
+      for (size_t k = 0; k < written.tensors.size(); ++k) {
+        if (mayOverlap(written.tensors[k], read, /*as_whole=*/true))
+          leave(*written.memories[k], nameOf(*node) + " may read elements that it writes");
+      }
+    }
+  }
 }
 
 void Writes::findKeys() {

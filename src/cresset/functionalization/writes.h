@@ -36,6 +36,12 @@ enum class Overlap : uint8_t {
 };
 Overlap overlapOf(const Operator& writer);
 
+/// Whether the operator writes to all tensors of its lists, and to no others.
+bool writesLists(const Operator& op);
+/// Whether a call for lists of tensors, which goes from one element to the next, writes to one memory twice, or may
+/// read for one element what it has written for an earlier one.
+bool entanglesElements(const Node& node, const TensorWritesOfNode& writes, const Places& places);
+
 /// Memory that the graph writes to through operators.
 struct WrittenMemory {
   const Value* root = nullptr;
@@ -79,12 +85,12 @@ class Writes {
   void collect(Block* block);
   void collect(Node* node);
   std::string whyNot(const TensorWritesOfNode& writes) const;
-  bool readsEarlierElement(const Node& node, const TensorWritesOfNode& writes) const;
   std::string whyNoPlace(const Value* tensor) const;
   bool isMadeWhole(const Place& place) const;
   WrittenMemory& memoryOf(const Value* root);
   void leaveTogether();
   void checkRoots();
+  void checkOutArguments();
   void findKeys();
   void findOtherWriters(Block* block);
   void findOtherWrites(const Node* node, std::span<const Location> locations, const std::string& reason);
