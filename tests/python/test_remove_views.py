@@ -6,11 +6,11 @@ import itertools
 import functional_programs as programs
 import pytest
 import torch
-from functional_programs import Outcome
+from functional_programs import Outcome, random_program
 from op_database import op_db
 from test_functional_live import VIEWS as ALL_VIEWS
 from test_functional_live import WRITES, write_to_a_view_of_a_view
-from test_functionalize import PROGRAMS, is_closing_copy, nodes_of, random_program
+from test_functionalize import PROGRAMS, is_closing_copy, nodes_of
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._python_dispatch import TorchDispatchMode
 

@@ -49,6 +49,8 @@ std::string nameOf(const Node& node) {
   return node.kind().toQualString();
 }
 
+constexpr std::string_view kPromise = "; distinct_inputs=True promises that inputs share no memory";
+
 }  // namespace
 
 bool writesLists(const Operator& op) {
@@ -367,8 +369,11 @@ void Writes::findOtherWrites(const Node* node, std::span<const Location> locatio
 /// What stays is not asked about again: of many memories only the node's own are left in the list.
 void Writes::disturb(const Node* node, std::vector<WrittenMemory*>& memories, const std::string& reason) {
   std::erase_if(memories, [&](WrittenMemory* memory) {
-    if (memory->reason.empty() && mayDisturb(node, *memory)) leave(*memory, reason);
-    return !memory->reason.empty();
+    if (!memory->reason.empty() || !mayDisturb(node, *memory)) return !memory->reason.empty();
+    // A write to what came in, by another name.
+    const bool is_of_input = memory->is_input && by_node_.contains(node);
+    leave(*memory, is_of_input ? reason + std::string(kPromise) : reason);
+    return true;
   });
 }
 
@@ -433,7 +438,8 @@ void Writes::checkHolders(WrittenMemory& memory) {
       const Node* source = holder->value->node();
       return leave(
           memory, source == graph_.block()->paramNode()
-                      ? "the input %" + holder->value->debugName() + " may share its memory and is used after the write"
+                      ? "the input %" + holder->value->debugName() +
+                            " may share its memory and is used after the write" + std::string(kPromise)
                       : "a result of " + nameOf(*source) +
                             " may share or hold its memory, was made before the write and is used after it");
     }
