@@ -2,12 +2,15 @@
 
     python bench/bench_functionalize.py
 
-Time per node of `cresset.passes.functionalize`, over the size of the graph. Then, for programs with mutation, the time of a
+    python bench/bench_functionalize.py growth
+
+Time per node of the passes, over the size of the graph (`growth`: only this). Then, for programs with mutation, the time of a
 call functionalized, and functionalized and reinplaced, as ratios to the program itself, all by plans, interleaved: the
 median of the rounds' ratios. Then the same for calls with their backward passes, and how many nodes autograd's tape has.
 """
 
 import statistics
+import sys
 import time
 
 import torch
@@ -89,15 +92,125 @@ def tape(result):
     return len(seen)
 
 
-def growth():
-    print("nodes      µs per node")
-    for lines in (300, 3_000, 25_000):
-        body = "".join(f"  a[{i % 4}].add_(1)\n" for i in range(lines))
-        graph = cresset.CompilationUnit(f"def f(x: Tensor):\n  a = x * 2\n{body}  return a\n").f.graph.copy()
-        nodes = str(graph).count("\n")
+CONSTANTS = "".join(f"  %{name} : int = prim::Constant[value={i}]()\n" for i, name in enumerate(("zero", "one", "two")))
+
+
+def graph_of(inputs, lines, results):
+    return cresset.parse_ir(
+        f"graph({inputs}):\n{CONSTANTS}" + "".join(f"  {x}\n" for x in lines) + f"  return ({results})\n"
+    )
+
+
+def writes_to_one(count):
+    lines = ["%a : Tensor = aten::mul(%x, %two)"]
+    for i in range(count // 2):
+        lines += [f"%v{i} : Tensor = aten::select(%a, %zero, %zero)", f"%w{i} : Tensor = aten::add_(%v{i}, %one, %one)"]
+    return graph_of("%x : Tensor", lines, "%a")
+
+
+def writes_to_arguments(count):
+    lines = [f"%w{i} : Tensor = aten::add_(%x{i}, %one, %one)" for i in range(count)]
+    return graph_of(", ".join(f"%x{i} : Tensor" for i in range(count)), lines, "%one")
+
+
+def writes_to_attributes(count):
+    module = torch.nn.Module()
+    for i in range(count // 3):
+        module.register_buffer(f"b{i}", torch.zeros(1))
+    scripted = cresset.script(module)
+    scripted.define(
+        "def forward(self, x):\n" + "".join(f"    self.b{i}.add_(x)\n" for i in range(count // 3)) + "    return x\n"
+    )
+    return scripted.forward.inlined_graph.copy()
+
+
+def appends(count):
+    lines = ["%l : Tensor[] = prim::ListConstruct()"]
+    for i in range(count // 3):
+        lines += [f"%a{i} : Tensor = aten::mul(%x, %two)", f"%w{i} : Tensor = aten::add_(%a{i}, %one, %one)"]
+        lines += [f"%m{i} : Tensor[] = aten::append(%l, %a{i})"]
+    return graph_of("%x : Tensor", lines, "%l")
+
+
+def branches(count):
+    lines = ["%a : Tensor = aten::mul(%x, %two)"]
+    for i in range(count // 3):
+        lines += [" = prim::If(%c)", "  block0():", f"    %w{i} : Tensor = aten::add_(%a, %one, %one)", "    -> ()"]
+        lines += ["  block1():", f"    %u{i} : Tensor = aten::mul_(%a, %two)", "    -> ()"]
+    return graph_of("%x : Tensor, %c : bool", lines, "%a")
+
+
+def nested_branches(count, depth=100):
+    lines = ["%a : Tensor = aten::mul(%x, %two)"]
+    for i in range(count // (2 * depth)):
+        for j in range(depth):
+            pad = "    " * j
+            lines += [
+                f"{pad} = prim::If(%c)",
+                f"{pad}  block0():",
+                f"{pad}    %w{i}_{j} : Tensor = aten::add_(%a, %one, %one)",
+            ]
+        for j in reversed(range(depth)):
+            pad = "    " * j
+            lines += [f"{pad}    -> ()", f"{pad}  block1():", f"{pad}    -> ()"]
+    return graph_of("%x : Tensor, %c : bool", lines, "%a")
+
+
+def loops(count):
+    lines = ["%a : Tensor = aten::mul(%x, %two)"]
+    for i in range(count // 3):
+        lines += [
+            " = prim::Loop(%two, %c)",
+            f"  block0(%i{i} : int):",
+            f"    %v{i} : Tensor = aten::select(%a, %zero, %i{i})",
+        ]
+        lines += [f"    %w{i} : Tensor = aten::add_(%v{i}, %one, %one)", "    -> (%c)"]
+    return graph_of("%x : Tensor, %c : bool", lines, "%a")
+
+
+def views_of_views(count, depth=10):
+    lines = ["%a : Tensor = aten::mul(%x, %two)"]
+    for i in range(count // (depth + 1)):
+        value = "%a"
+        for j in range(depth):
+            lines.append(f"%v{i}_{j} : Tensor = aten::unsqueeze({value}, %zero)")
+            value = f"%v{i}_{j}"
+        lines.append(f"%w{i} : Tensor = aten::add_({value}, %one, %one)")
+    return graph_of("%x : Tensor", lines, "%a")
+
+
+GROWING = (
+    writes_to_one,
+    writes_to_arguments,
+    writes_to_attributes,
+    appends,
+    branches,
+    nested_branches,
+    loops,
+    views_of_views,
+)
+
+
+def growth(sizes=(1_000, 10_000, 100_000)):
+    """Microseconds per node of the graph that comes in, for functionalize, reinplace and remove_views."""
+
+    def time_of(change, graph, nodes):
         start = time.perf_counter()
-        assert not cresset.passes.functionalize(graph)
-        print(f"{nodes:<10} {(time.perf_counter() - start) / nodes * 1e6:.1f}")
+        change(graph)
+        return (time.perf_counter() - start) / nodes * 1e6
+
+    passes = cresset.passes
+    print(f"µs per node of functionalize, reinplace, remove_views: {', '.join(f'{size:,}' for size in sizes)} nodes")
+    for make in GROWING:
+        cells = []
+        for size in sizes if make != writes_to_attributes else sizes[:2]:  # 30,000 attributes take minutes to script
+            graph = make(size)
+            nodes = str(graph).count("\n")
+            times = [time_of(lambda g: passes.functionalize(g, distinct_inputs=True), graph, nodes)]
+            times.append(time_of(lambda g: passes.reinplace(g, distinct_inputs=True), graph.copy(), nodes))
+            times.append(time_of(passes.remove_views, graph, nodes))
+            cells.append(" ".join(f"{t:.1f}" for t in times))
+        print(f"{make.__name__}: {', '.join(cells)}", flush=True)
 
 
 def forms(source):
@@ -146,6 +259,8 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     with torch.no_grad():
         growth()
-        costs()
-    gradients(64)
-    gradients(1024)
+        if "growth" not in sys.argv:
+            costs()
+    if "growth" not in sys.argv:
+        gradients(64)
+        gradients(1024)

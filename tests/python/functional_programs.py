@@ -1,7 +1,8 @@
 """Random programs over tensors with views and mutation, as Python functions; run eagerly and functionalized, compared;
 also with gradients and under vmap.
 
-``python tests/python/functional_programs.py [COUNT] [FIRST]`` runs COUNT of them (100,000), beginning with seed FIRST.
+``python tests/python/functional_programs.py [COUNT] [FIRST] [graphs]`` runs COUNT of them (100,000), beginning with seed FIRST;
+`graphs`: as scripts with branches and loops, whose graphs are functionalized, with arguments that share memory.
 """
 
 import random
@@ -56,11 +57,11 @@ class Outcome:
         self.same = [[a is b for b in tensors] for a in tensors]
 
 
-def differences(expected, found):
+def differences(expected, found, parts=("bits", "memory", "same")):
     if (expected.error is None) != (found.error is None):
         return [f"errors: {expected.error!r} and {found.error!r}"]
     told = []
-    for what in ("bits", "memory", "same"):
+    for what in parts:
         if getattr(expected, what) != getattr(found, what):
             told.append(f"{what}: {getattr(expected, what)} and {getattr(found, what)}")
     return told
@@ -267,10 +268,189 @@ def check_gradients(seed):
     return ("differs", text + "\n" + "\n".join(told)) if told else ("equal", text)
 
 
-def main(count, first):
+# ---- Programs of graphs: scripts
+
+VIEW_STEPS = ["{}[0]", "{}[-1]", "{}[1:]", "{}[::2]", "{}.t()", "{}.unsqueeze(0)", "{}.view(-1)", "{}.diagonal()", "{}.unbind(0)[0]",
+              "{}.transpose(0, -1)", "{}.chunk(2)[0]", "{}.squeeze()"]  # fmt: skip
+WRITE_STEPS = ["{}.add_(1)", "{}.mul_(2)", "{}.copy_({}.sum())", "{}.neg_()", "{}.fill_(3)", "{}.add_({}.mean())",
+               "{}.clamp_(0, 50)", "{}.masked_fill_({} > 20, 7)"]  # fmt: skip
+#: Those that functional calls take, and those that make a tensor a view of itself.
+OTHER_STEPS = ["torch.sub({0}, 1, out={0})", "torch.exp2({1}, out={0})", "{}.pow_(2)", "{}.unsqueeze_(0)", "{}.t_()", "{}.squeeze_()",
+               "{}.transpose_(0, -1)", "torch._foreach_neg_([{0}])", "torch._foreach_add_([{0}, {1}], 1)"]  # fmt: skip
+
+
+def random_program(seed, writes=WRITE_STEPS, more=""):
+    """The script of a function of a 4×4 tensor, a bool and a number, with views, writes, branches and loops; `more`: a
+    further tensor that it takes and uses."""
+    rng = random.Random(seed)
+    further = f", {more}: Tensor" if more else ""
+    lines = [f"def f(x: Tensor, c: bool, n: int{further}):", f"  t0 = {rng.choice(['x * 1', 'x', 'x.t() * 2'])}"]
+    count = 1
+
+    def block(indent, names, depth, length):
+        nonlocal count
+        names = list(names)
+        for _ in range(length):
+            kind, name = rng.random(), rng.choice(names)
+            pad = "  " * indent
+            if kind < 0.4:
+                lines.append(f"{pad}t{count} = {rng.choice(VIEW_STEPS).format(name)}")
+                names.append(f"t{count}")
+                count += 1
+            elif kind < 0.75:
+                lines.append(pad + rng.choice(writes).format(name, rng.choice(names)))
+            elif kind < 0.85 or depth == 2:
+                lines.append(f"{pad}t{count} = {name} * 2")
+                names.append(f"t{count}")
+                count += 1
+            elif kind < 0.93:
+                joined, count = f"t{count}", count + 1
+                for condition in ("if c", "else"):
+                    lines.append(f"{pad}{condition}:")
+                    inner = block(indent + 1, names, depth + 1, rng.randint(1, 4))
+                    made = rng.choice([name, f"{rng.choice(inner)} * 3", f"{name}.neg()", inner[-1]])
+                    lines.append(f"{pad}  {joined} = {made}")
+                names.append(joined)
+            else:
+                lines.append(f"{pad}for i{count} in range(n):")
+                count += 1
+                block(indent + 1, names, depth + 1, rng.randint(1, 4))
+        return names
+
+    names = block(1, ["t0", "x", more] if more else ["t0"], 0, rng.randint(3, 10))
+    lines.append("  return (" + ", ".join(names[-4:]) + ",)")
+    return "\n".join(lines) + "\n"
+
+
+#: Of two 4×4 tensors, the arguments of a program.
+SHARED = (
+    lambda x, y: (x, y),
+    lambda x, y: (x, x),
+    lambda x, y: (x, x[1]),
+    lambda x, y: (x, x.t()),
+    lambda x, y: (x, x.view(-1)),
+    lambda x, y: (x[:3], x[1:]),
+    lambda x, y: (x[0], x),
+    lambda x, y: (x[:2], x[2:]),
+    lambda x, y: (x, x.detach()),
+)
+#: Eager PyTorch's errors about mutation itself, which functional programs do not raise (docs/functionalization.md).
+ERASED = (
+    "refer to a single memory location",
+    "is a view and is being modified inplace",
+    "or another view of its base has been modified inplace",
+    "has been modified by an inplace operation",
+    "one of the variables needed for gradient computation has been modified",
+)
+RESIZED = "changed the sizes of a tensor that it writes to"  # raised instead
+
+
+def graph_forms(text):
+    """The function of a script: itself, functionalized, reinplaced."""
+    plain = cresset.CompilationUnit(text).f
+    graph = plain.inlined_graph.copy()
+    cresset.passes.functionalize(graph)
+    functional = cresset.function_from_graph("functional", graph.copy())
+    cresset.passes.reinplace(graph)
+    return plain, functional, cresset.function_from_graph("reinplaced", graph)
+
+
+def says(error, texts):
+    return error is not None and any(text in str(error) for text in texts)
+
+
+def check_graph(seed):
+    text = random_program(seed, WRITE_STEPS + OTHER_STEPS if seed % 2 else WRITE_STEPS, more="y")
+    forms = graph_forms(text)
+    end = "equal"
+    for choice in (True, False):
+        outcomes = []
+        for form in forms:
+            x, y = SHARED[seed % len(SHARED)](torch.arange(16.0).view(4, 4), torch.arange(16.0, 32.0).view(4, 4))
+            outcomes.append(Outcome(form, (x, choice, 2, y)))
+        expected = outcomes[0]
+        if says(expected.error, ERASED) or any(says(found.error, (RESIZED,)) for found in outcomes[1:]):
+            end = "erased"
+            continue
+        if expected.error is not None:  # what is raised before an argument is written leaves it
+            if any(found.error is None for found in outcomes[1:]):
+                return "differs", text + f"\n{expected.error!r}"
+            end = "raised"
+            continue
+        told = [line for found in outcomes[1:] for line in differences(expected, found, ("bits", "memory"))]
+        if told:
+            return "differs", text + "\n" + "\n".join(told)
+    return end, text
+
+
+def gradients_of_each(form, seed, choice):
+    """The outcome, and for each result the gradients of the inputs by it, or the error."""
+    # Of these numbers sums are exact: those of compiled kernels are added in another order.
+    leaves = [torch.arange(16.0).view(4, 4).mul(0.125).requires_grad_(), torch.ones(4, 4).requires_grad_()]
+    x, y = SHARED[seed % len(SHARED)](leaves[0] * 1, leaves[1] * 1)
+    outcome = Outcome(form, (x, choice, 2, y))
+    grads = []
+    for tensor in outcome.tensors if outcome.error is None else ():
+        if not tensor.requires_grad:
+            grads.append(None)
+            continue
+        weights = torch.arange(1.0, tensor.numel() + 1).view(tensor.shape)
+        try:
+            total = (tensor * weights).sum()
+            grads.append(torch.autograd.grad(total, leaves, retain_graph=True, allow_unused=True))
+        except RuntimeError as error:
+            grads.append(error)
+    return outcome, grads
+
+
+def same_gradients(a, b):
+    if a is None or b is None:
+        return a is b
+    zeros = torch.zeros(4, 4)
+    return all(
+        torch.allclose(zeros if s is None else s, zeros if t is None else t, 1e-4, 1e-4, equal_nan=True)
+        for s, t in zip(a, b, strict=True)
+    )
+
+
+def check_graph_gradients(seed):
+    """By each result and argument."""
+    text = random_program(seed, [step for step in WRITE_STEPS + OTHER_STEPS if "out=" not in step], more="y")
+    forms = graph_forms(text)
+    end = "equal"
+    for choice in (True, False):
+        (expected, grads), *others = [gradients_of_each(form, seed, choice) for form in forms]
+        if says(expected.error, ERASED) or any(says(found.error, (RESIZED,)) for found, _ in others):
+            end = "erased"
+            continue
+        if expected.error is not None:
+            if any(found.error is None for found, _ in others):
+                return "differs", text + f"\n{expected.error!r}"
+            end = "raised"
+            continue
+        for number, (found, found_grads) in enumerate(others):
+            # What is written in place again, autograd may have kept.
+            if number == 1 and says(found.error, ERASED):
+                continue
+            if told := differences(expected, found, ("bits", "memory")):
+                return "differs", text + "\n" + "\n".join(told)
+            for a, b in zip(grads, found_grads, strict=True):
+                if isinstance(a, RuntimeError) or (number == 1 and isinstance(b, RuntimeError)):
+                    if not says(a if isinstance(a, RuntimeError) else b, ERASED):
+                        return "differs", text + f"\n{a!r} and {b!r}"
+                elif says(
+                    b, ERASED
+                ):  # autograd has kept an argument, which gets its last value (docs/functionalization.md)
+                    end = "kept"
+                elif isinstance(b, RuntimeError) or not same_gradients(a, b):
+                    return "differs", text + f"\n{number}: gradients {a} and {b}"
+    return end, text
+
+
+def main(count, first, checks):
     counts = {}
     for seed in range(first, first + count):
-        for one in (check, check_gradients, check_vmap):
+        for one in checks:
             outcome, text = one(seed)
             counts[one.__name__, outcome] = counts.get((one.__name__, outcome), 0) + 1
             if outcome == "differs":
@@ -280,5 +460,7 @@ def main(count, first):
 
 
 if __name__ == "__main__":
-    numbers = [int(argument) for argument in sys.argv[1:]]
-    sys.exit(main(*(numbers + [100000, 0][len(numbers) :])))
+    graphs = "graphs" in sys.argv
+    numbers = [int(argument) for argument in sys.argv[1:] if argument != "graphs"]
+    checks = (check_graph, check_graph_gradients) if graphs else (check, check_gradients, check_vmap)
+    sys.exit(main(*(numbers + [100000, 0][len(numbers) :]), checks))

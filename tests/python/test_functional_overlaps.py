@@ -146,13 +146,68 @@ def test_lists_whose_elements_read_what_earlier_ones_wrote():
     names = {}
     exec("import torch\n" + LISTS, names)
     x = torch.randn(3)
-    for found, wanted in zip(cresset.functionalize(names["f"])(x), names["f"](x), strict=True):
-        assert torch.equal(found, wanted)
-    with pytest.raises(cresset.UserError, match="written for an earlier one"):
-        cresset.functionalize(unit.f)(x)
-    for functional in (cresset.functionalize(names["g"]), cresset.functionalize(unit.g)):
-        for found, wanted in zip(functional(x), names["g"](x), strict=True):
+    for name, functional in (
+        ("f", cresset.functionalize(names["f"])),
+        ("f", cresset.functionalize(unit.f)),
+        ("g", cresset.functionalize(names["g"])),
+        ("g", cresset.functionalize(unit.g)),
+    ):
+        for found, wanted in zip(functional(x), names[name](x), strict=True):
             assert torch.equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch._foreach_mul_([a, b], [b, a])",
+        "torch._foreach_mul_([a, b, c], [b, c, a])",
+        "torch._foreach_add_([a, a], 1)",
+        "torch._foreach_add_([a, b], [b, a], alpha=2)",
+        "torch._foreach_addcmul_([a, b], [b, a], [a, b])",
+        "torch._foreach_copy_([a[0], a[1]], [a[1], a[0]])",
+        "torch._foreach_pow_([a, b], [b, a])",
+        "torch._foreach_lerp_([a, b], [b, a], [b, a])",
+        "s = a[0, 0]\n  torch._foreach_mul_([s, b], s)",
+        "torch._foreach_mul_([x, y], [y, x])",
+    ],
+)
+def test_lists_on_graphs(call):
+    """A call that reads what it has written becomes a call for each element, as PyTorch's kernels go through them."""
+    plain = cresset.CompilationUnit(
+        f"def f(x: Tensor, y: Tensor):\n  a = x * 1\n  b = y * 1\n  c = y + 1\n  {call}\n  return a, b, c, x, y\n"
+    ).f
+    functional = cresset.functionalize(plain, distinct_inputs=True)
+
+    def arguments():
+        return [torch.arange(1.0, 5.0).view(2, 2) / 3, torch.arange(2.0, 6.0).view(2, 2) / 5]
+
+    for found, wanted in zip(functional(*arguments()), plain(*arguments()), strict=True):
+        assert torch.equal(found, wanted)
+
+
+def test_what_reads_elements_that_it_writes_stays():
+    """What an operator with out= makes of them is its kernel's: garbage, an error, or the right answer."""
+    for call in (
+        "torch.cumsum(y[1:], 0, out=y[:3])",
+        "torch.index_select(y, 0, i, out=y)",
+        "torch.cat([y[1:], y[:1]], out=y)",
+        "torch.mv(m, y, out=y)",
+        "torch.mv(m, x, out=y)",  # x and y may be one
+    ):
+        source = "def f(x: Tensor, y: Tensor, i: Tensor, m: Tensor):\n  {}\n  return y\n"
+        plain = cresset.CompilationUnit(source.format(call)).f
+        graph = plain.graph.copy()
+        left = cresset.passes.functionalize(graph)
+        assert len(left) == 1 and "may read elements that it writes" in left[0], left
+        after = cresset.function_from_graph("after", graph)
+        found = []
+        for function in (plain, after):
+            y = torch.arange(4.0)
+            found.append(outcome(lambda y, f=function: f(y, y, torch.tensor([1, 0, 3, 2]), torch.ones(4, 4)), y))
+        assert found[0] == found[1]
+    plain = cresset.CompilationUnit(source.format("torch.mv(m, x, out=y)")).f
+    arguments = [torch.arange(4.0), torch.zeros(4), torch.tensor([0]), torch.ones(4, 4)]
+    assert torch.equal(cresset.functionalize(plain, distinct_inputs=True)(*arguments), torch.full((4,), 6.0))
 
 
 INDEX = torch.tensor([3, 2, 1, 0])

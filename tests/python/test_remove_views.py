@@ -6,11 +6,11 @@ import itertools
 import functional_programs as programs
 import pytest
 import torch
-from functional_programs import Outcome
+from functional_programs import Outcome, random_program
 from op_database import op_db
 from test_functional_live import VIEWS as ALL_VIEWS
 from test_functional_live import WRITES, write_to_a_view_of_a_view
-from test_functionalize import PROGRAMS, is_closing_copy, nodes_of, random_program
+from test_functionalize import PROGRAMS, is_closing_copy, nodes_of
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -425,3 +425,23 @@ def test_what_backends_may_not_do():
         cresset.functionalize(f)(torch.ones(2, requires_grad=True), value=torch.ones(2), grad=True)
     x = torch.ones(2)
     assert cresset.functionalize(f)(x, value=torch.zeros(2)) is x and torch.equal(x, torch.zeros(2))
+
+
+def test_gradients_of_complex_views():
+    """PyTorch's copy of view_as_complex has no derivative."""
+    source = (
+        "def f(x: Tensor):\n  a = torch.view_as_complex(x * 1)\n  b = torch.view_as_real(a * 2)\n  b[0].mul_(3)\n"
+        "  return torch.view_as_real(a * a), b\n"
+    )
+    plain = cresset.CompilationUnit(source).f
+    for functional in (without_views(plain), without_views(lambda x: plain(x))):
+        gradients = []
+        for function in (plain, functional):
+            x = torch.randn(3, 2, generator=torch.manual_seed(3)).requires_grad_()
+            results = function(x)
+            gradients.append((*results, *torch.autograd.grad(sum((r * r).sum() for r in results), x)))
+        for a, b in zip(*gradients, strict=True):
+            assert torch.equal(a, b)
+    assert impure_nodes(without_views(plain).graph) == []
+    with pytest.raises(RuntimeError, match="size 2"):
+        without_views(plain)(torch.ones(2, 3))

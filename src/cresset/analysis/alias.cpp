@@ -330,6 +330,38 @@ const std::unordered_set<Location>& AliasDb::returned() {
   return *returned_;
 }
 
+namespace {
+
+enum class KeyKind : uint8_t { Same, OfEscaped, OfWorld, Count };
+
+MemoryKey keyOf(KeyKind kind, uint32_t number) {
+  return static_cast<MemoryKey>(number) * static_cast<MemoryKey>(KeyKind::Count) + static_cast<MemoryKey>(kind);
+}
+
+}  // namespace
+
+std::vector<MemoryKey> AliasDb::keys(Location location) {
+  location = memory_.find(location);
+  std::vector<MemoryKey> keys{keyOf(KeyKind::Same, location)};
+  const ClassId own = memory_.classOf(location);
+  if (memory_.isEscaped(location)) keys.push_back(keyOf(KeyKind::OfEscaped, own));
+  if (memory_.isWorld(location)) keys.push_back(keyOf(KeyKind::OfWorld, own));
+  return keys;
+}
+
+std::vector<MemoryKey> AliasDb::partners(Location location) {
+  location = memory_.find(location);
+  std::vector<MemoryKey> partners{keyOf(KeyKind::Same, location)};
+  if (!memory_.isEscaped(location)) return partners;
+  const ClassId own = memory_.classOf(location);
+  for (ClassId id = 0; id < memory_.classes().size(); ++id) {
+    if (!memory_.classes().compatible(own, id)) continue;
+    partners.push_back(keyOf(KeyKind::OfWorld, id));
+    if (memory_.isWorld(location)) partners.push_back(keyOf(KeyKind::OfEscaped, id));
+  }
+  return partners;
+}
+
 std::vector<Location> AliasDb::reached(const Value* value) {
   return memory_.reach(memory_.locations(variableOf(value)));
 }

@@ -57,6 +57,9 @@ const Operator* knownOperator(const Node& node);
 /// argument and with no other result.
 bool returnsNewMemory(const Operator& op, size_t result);
 
+/// See AliasDb::keys.
+using MemoryKey = uint64_t;
+
 class AliasDb {
  public:
   enum class When { AtOnce, WhenNeeded };
@@ -117,6 +120,13 @@ class AliasDb {
   std::vector<Location> reached(const Value* value);
   /// Memory that the node, or a node in its blocks, writes to; objects whose attributes it sets included.
   std::vector<Location> written(const Node* node);
+
+  /// For passes that would ask about all pairs: two locations may be the same memory if and only if a key of the one is
+  /// a partner of the other. Few locations have more than two of each.
+  std::vector<MemoryKey> keys(Location location);
+  std::vector<MemoryKey> partners(Location location);
+  /// Whether the node, or a node in its blocks, may write to whatever has escaped.
+  bool writesAnything(const Node* node) { return changes(node).anything; }
 
   /// One line per value and per writing node.
   std::string toString();

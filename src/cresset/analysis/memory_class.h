@@ -34,6 +34,7 @@ class MemoryClasses {
   /// The type of what a value of the class holds in `field` (see Field in points_to.h); null if it holds nothing there.
   c10::TypePtr fieldType(ClassId id, int field) const;
   size_t numFields(ClassId id) const;
+  size_t size() const { return classes_.size(); }
 
   static constexpr ClassId kAny = 0;
 

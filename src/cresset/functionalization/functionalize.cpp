@@ -4,6 +4,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -322,7 +323,12 @@ Functionalized functionalize(Graph& graph, bool inputs_are_distinct) {
   Functionalized result;
   const HoistedAttributes attributes(graph);
   result.changed = replaceViewWrites(graph);
-  const Places places(graph);
+  std::optional<Places> found(std::in_place, graph);
+  if (splitListWrites(graph, *found)) {
+    result.changed = true;
+    found.emplace(graph);
+  }
+  const Places& places = *found;
   const Writes writes(graph, places, inputs_are_distinct);
   const auto& memories = writes.all();
   const bool is_written =

@@ -22,6 +22,7 @@
 #include <ranges>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "cresset/analysis/alias.h"
@@ -191,6 +192,79 @@ bool isCopyingStep(const Value* value) {
   return scatterForm(*value->node()) || (writeThatMakes(value) && !inPlaceFormOf(*value->node()));
 }
 
+/// Which operands look at what memory, in the order of the graph.
+class Looks {
+ public:
+  Looks(Graph& graph, bool inputs_are_distinct) : graph_(graph), inputs_are_distinct_(inputs_are_distinct) {}
+
+  /// Whether nodes from `first` up to `end`, in one block, look at memory that may be that of `tensor` by other values
+  /// than these, or do more than that.
+  bool areBetween(
+      const Node* first, const Node* end, const Value* tensor, const std::unordered_set<const Value*>& known) {
+    if (!aliases_) find();
+    const uint32_t from = positions_.at(first), to = positions_.at(end);
+    const auto barrier = std::ranges::lower_bound(barriers_, from);
+    if (barrier != barriers_.end() && *barrier < to) return true;
+    for (const Location location : aliases_->reached(tensor)) {
+      for (const MemoryKey key : aliases_->partners(location)) {
+        const auto found = looks_.find(key);
+        if (found == looks_.end()) continue;
+        const auto& looks = found->second;
+        for (auto look = std::ranges::lower_bound(looks, from, {}, &Look::position);
+             look != looks.end() && look->position < to; ++look) {
+          if (!known.contains(look->value)) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+ private:
+  struct Look {
+    uint32_t position;
+    const Value* value;
+  };
+
+  void find() {
+    aliases_ = aliasesOfCalls(graph_, inputs_are_distinct_);
+    find(graph_.block());
+  }
+
+  void find(Block* block) {
+    for (Node* node : block->nodes()) {
+      const auto position = static_cast<uint32_t>(positions_.size());
+      positions_.emplace(node, position);
+      if (!node->blocks().empty() || !passesNothingOn(*node)) {
+        barriers_.push_back(position);
+      } else {
+        addLooks(*node, position);
+      }
+      for (Block* inner : node->blocks()) find(inner);
+    }
+  }
+
+  void addLooks(const Node& node, uint32_t position) {
+    for (const Value* input : node.inputs()) {
+      if (!mayHoldTensors(*input->type())) continue;
+      for (const Location location : aliases_->reached(input))
+        for (const MemoryKey key : aliases_->keys(location)) looks_[key].push_back({position, input});
+    }
+  }
+
+  static bool passesNothingOn(const Node& node) {
+    const Symbol kind = node.kind();
+    return !isStructural(kind) || kind == prim::Constant || kind == prim::ListConstruct || kind == prim::ListUnpack ||
+           kind == prim::TupleConstruct || kind == prim::TupleUnpack;
+  }
+
+  Graph& graph_;
+  const bool inputs_are_distinct_;
+  std::unique_ptr<AliasDb> aliases_;  // made when it is needed
+  std::unordered_map<const Node*, uint32_t> positions_;
+  std::vector<uint32_t> barriers_;  // of nodes with blocks, and those that may hand on what they take
+  std::unordered_map<MemoryKey, std::vector<Look>> looks_;
+};
+
 /// What becomes of one memory.
 class Chain {
  public:
@@ -201,7 +275,7 @@ class Chain {
       : kind_(kind), last_(last), root_(root), end_(end), block_(last->owningBlock()) {}
 
   /// Whether there is such a chain, and its values are not read after they are written.
-  bool find(AliasDb& aliases) {
+  bool find(Looks& looks) {
     root_ =
         trace(last_, [&](const Value* value) { return kind_ == Kind::Input ? value == root_ : !isCopyingStep(value); });
     if (!root_ || writes_.empty()) return false;
@@ -212,7 +286,7 @@ class Chain {
     if (!is_read || !mayChangeSizes()) return false;
     switch (kind_) {
       case Kind::Input:
-        return isUnseen(aliases);
+        return !looks.areBetween(writes_[0].node, end_, root_, seen_);
       case Kind::Made:
         return isMade(root_) && root_->owningBlock() == block_;
       case Kind::Carried:
@@ -329,24 +403,6 @@ class Chain {
     return passes_on && std::ranges::all_of(user->outputs(), isHeld);
   }
 
-  /// Nothing between the first write and the end looks at memory of an input but through values that were asked.
-  bool isUnseen(AliasDb& aliases) const {
-    for (const Node* node = writes_[0].node; node != end_; node = node->next()) {
-      if (!node->blocks().empty() || !passesNothingOn(*node)) return false;
-      for (const Value* input : node->inputs()) {
-        if (seen_.contains(input) || !mayHoldTensors(*input->type())) continue;
-        if (aliases.mayContainAlias(input, root_)) return false;
-      }
-    }
-    return true;
-  }
-
-  static bool passesNothingOn(const Node& node) {
-    const Symbol kind = node.kind();
-    return !isStructural(kind) || kind == prim::Constant || kind == prim::ListConstruct || kind == prim::ListUnpack ||
-           kind == prim::TupleConstruct || kind == prim::TupleUnpack;
-  }
-
   /// Of what a loop carries: whether it was made before the loop, only the loop has it, and the next iteration gets
   /// it, or other memory, alone.
   bool isCarriedAlone() {
@@ -422,7 +478,7 @@ void makeWriting(const Write& write) {
 
 class Reinplacement {
  public:
-  Reinplacement(Graph& graph, bool inputs_are_distinct) : graph_(graph), inputs_are_distinct_(inputs_are_distinct) {
+  Reinplacement(Graph& graph, bool inputs_are_distinct) : looks_(graph, inputs_are_distinct) {
     findChains(graph.block());
     dropPartial();
   }
@@ -455,8 +511,7 @@ class Reinplacement {
   }
 
   bool add(Chain chain) {
-    if (!aliases_) aliases_ = aliasesOfCalls(graph_, inputs_are_distinct_);
-    const bool found = chain.find(*aliases_);
+    const bool found = chain.find(looks_);
     // No part of a chain is tried by itself: time would grow with the square of its length.
     chain.addValuesTo(seen_);
     if (found) chains_.push_back(std::move(chain));
@@ -465,20 +520,28 @@ class Reinplacement {
 
   /// A node that writes to several memories can only do so if each belongs to a chain.
   void dropPartial() {
-    for (bool changed = true; changed;) {
-      std::unordered_map<const Node*, size_t> counts;
-      for (const Chain& chain : chains_)
-        for (const Write& write : chain.writes()) ++counts[write.node];
-      changed = std::erase_if(chains_, [&](const Chain& chain) {
-        return std::ranges::any_of(
-            chain.writes(), [&](const Write& write) { return counts.at(write.node) != numWritten(write); });
-      });
+    std::unordered_map<const Node*, std::vector<size_t>> writing;  // chains
+    for (size_t i = 0; i < chains_.size(); ++i)
+      for (const Write& write : chains_[i].writes()) writing[write.node].push_back(i);
+    std::vector<const Node*> partial;
+    for (const Chain& chain : chains_)
+      for (const Write& write : chain.writes())
+        if (writing.at(write.node).size() != numWritten(write)) partial.push_back(write.node);
+    std::vector<bool> dropped(chains_.size());
+    while (!partial.empty()) {
+      const Node* node = partial.back();
+      partial.pop_back();
+      for (const size_t i : std::exchange(writing.at(node), {})) {
+        if (dropped[i]) continue;
+        dropped[i] = true;
+        for (const Write& write : chains_[i].writes()) partial.push_back(write.node);
+      }
     }
+    size_t next = 0;
+    std::erase_if(chains_, [&](const Chain&) { return dropped[next++]; });
   }
 
-  Graph& graph_;
-  const bool inputs_are_distinct_;
-  std::unique_ptr<AliasDb> aliases_;  // made when it is needed
+  Looks looks_;
   std::vector<Chain> chains_;
   std::unordered_set<const Value*> seen_;  // of chains, found or not
 };

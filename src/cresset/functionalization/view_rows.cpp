@@ -77,6 +77,12 @@ def with_part(base: Tensor, view: Tensor, part: int) -> Tensor:
 def conjugated(x: Tensor) -> Tensor:
   return torch.ops.aten._conj_copy(x) if x.is_complex() else x
 
+def as_complex(x: Tensor) -> Tensor:
+  # PyTorch's copy has no derivative; it says what is wrong with the sizes.
+  if x.dim() == 0 or x.size(-1) != 2:
+    return torch.view_as_complex_copy(x)
+  return torch.complex(torch.select_copy(x, -1, 0), torch.select_copy(x, -1, 1))
+
 def with_last_swapped(x: Tensor, name: str) -> Tensor:
   if x.dim() < 2:
     raise RuntimeError("tensor." + name + " is only supported on matrices or batches of matrices. Got " + str(x.dim()) +

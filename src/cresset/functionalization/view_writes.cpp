@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "cresset/analysis/alias.h"
 #include "cresset/functionalization/view_rows.h"
+#include "cresset/functionalization/writes.h"
 #include "cresset/ir/nesting.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_forms.h"
@@ -82,10 +84,63 @@ bool replaceIn(Block* block) {
   return changed;
 }
 
+/// The elements of a list that nothing changes; none if it may be another one.
+std::optional<std::vector<Value*>> elementsOf(const Value* list) {
+  const auto isRead = [](const Use& use) {
+    const Operator* op = knownOperator(*use.user);
+    return op && op->isOfDispatcher();
+  };
+  if (list->node()->kind() != prim::ListConstruct || !std::ranges::all_of(list->uses(), isRead)) return std::nullopt;
+  return const_cast<Node*>(list->node())->inputs().vec();
+}
+
+bool splitListWrite(Node* node, const Places& places) {
+  const TensorWritesOfNode writes = writesOfNode(*node);
+  const bool is_candidate = writes.op && writes.is_known && writes.op->schema().name().starts_with("aten::_foreach_");
+  if (!is_candidate || !writesLists(*writes.op) || !entanglesElements(*node, writes, places)) return false;
+  if (std::ranges::any_of(node->outputs(), [](const Value* output) { return output->hasUses(); })) return false;
+  std::vector<std::vector<Value*>> elements(node->inputs().size());  // of the inputs that are lists
+  for (size_t i = 0; i < elements.size(); ++i) {
+    if (node->input(i)->type()->kind() != c10::TypeKind::ListType) continue;
+    auto of = elementsOf(node->input(i));
+    if (!of || of->size() != writes.tensors.size()) return false;
+    elements[i] = std::move(*of);
+  }
+  Graph& graph = node->graph();
+  const InsertPointGuard guard(graph, node);
+  graph.setLocation(node->sourceRange(), node->inlinedCall());
+  for (size_t element = 0; element < writes.tensors.size(); ++element) {
+    std::vector<Value*> inputs = node->inputs().vec();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (elements[i].empty()) continue;
+      Node* list = graph.create(prim::ListConstruct, {elements[i][element]});
+      inputs[i] = graph.insertNode(list)->output()->setType(node->input(i)->type());
+    }
+    Node* call = graph.insertNode(graph.create(node->kind(), inputs, node->outputs().size()));
+    call->bindOperator(writes.op);
+    for (size_t i = 0; i < call->outputs().size(); ++i) call->output(i)->setType(node->output(i)->type());
+  }
+  node->destroy();
+  return true;
+}
+
+bool splitListWritesIn(Block* block, const Places& places) {
+  bool changed = false;
+  for (Node* node : block->nodesSafely()) {
+    for (Block* inner : node->blocks()) changed |= splitListWritesIn(inner, places);
+    changed |= splitListWrite(node, places);
+  }
+  return changed;
+}
+
 }  // namespace
 
 bool replaceViewWrites(Graph& graph) {
   return replaceIn(graph.block());
+}
+
+bool splitListWrites(Graph& graph, const Places& places) {
+  return splitListWritesIn(graph.block(), places);
 }
 
 }  // namespace cresset

@@ -1,8 +1,13 @@
 #include "cresset/functionalization/writes.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/enum_tag.h>
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <optional>
+#include <ranges>
+#include <utility>
 
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/plain_types.h"
@@ -33,11 +38,6 @@ std::unique_ptr<AliasDb> aliasesOfCalls(Graph& graph, bool inputs_are_distinct) 
 
 namespace {
 
-bool writesLists(const Operator& op) {
-  const std::vector<size_t> written = tensorWritesOf(op.schema());
-  return std::ranges::all_of(written, [&](size_t i) { return isListOfTensors(op.schema().arguments()[i]); });
-}
-
 /// Whether calls leave the sizes of what they write to: those of other libraries, of lists and those with `out=` are
 /// taken to do so where nothing else can be; functional calls check it.
 bool keepsSizes(const Operator& op) {
@@ -49,7 +49,37 @@ std::string nameOf(const Node& node) {
   return node.kind().toQualString();
 }
 
+constexpr std::string_view kPromise = "; distinct_inputs=True promises that inputs share no memory";
+
 }  // namespace
+
+bool writesLists(const Operator& op) {
+  const std::vector<size_t> written = tensorWritesOf(op.schema());
+  return std::ranges::all_of(written, [&](size_t i) { return isListOfTensors(op.schema().arguments()[i]); });
+}
+
+bool entanglesElements(const Node& node, const TensorWritesOfNode& writes, const Places& places) {
+  std::unordered_map<const Value*, size_t> written_in;  // which element is in this memory
+  for (size_t i = 0; i < writes.tensors.size(); ++i) {
+    const Place* place = places.of(writes.tensors[i]);
+    if (place && !written_in.emplace(place->root, i).second) return true;
+  }
+  const auto isWrittenBefore = [&](const Value* read, size_t index) {
+    const Place* place = places.of(read);
+    const auto found = place ? written_in.find(place->root) : written_in.end();
+    return found != written_in.end() && found->second < index;
+  };
+  for (const Value* input : node.inputs()) {
+    const bool is_read_for_all = input->type()->kind() == c10::TypeKind::TensorType;
+    if (is_read_for_all && !writes.tensors.empty() && isWrittenBefore(input, writes.tensors.size() - 1)) return true;
+    if (input->node()->kind() != prim::ListConstruct || *input->type() != *c10::ListType::ofTensors()) continue;
+    const auto elements = input->node()->inputs();
+    for (size_t i = 0; i < elements.size(); ++i) {
+      if (isWrittenBefore(elements[i], i)) return true;
+    }
+  }
+  return false;
+}
 
 bool runsUnknown(const Node& node) {
   return (memoryOf(node, Memory::None) == Memory::Anything && !changesStateOnly(node)) ||
@@ -79,9 +109,12 @@ Writes::Writes(Graph& graph, const Places& places, bool inputs_are_distinct) : g
   if (!memories_.empty()) {
     aliases_ = aliasesOfCalls(graph, inputs_are_distinct);
     checkRoots();
+    checkOutArguments();
+    findKeys();
     findOtherWriters(graph.block());
-    for (const Value* input : graph.inputs()) checkReader(input);
-    checkReaders(graph.block());
+    findHolders();
+    for (const auto& memory : memories_)
+      if (memory->reason.empty()) checkHolders(*memory);
     leaveTogether();
   }
   explain();
@@ -99,15 +132,17 @@ bool Writes::isRemovable(const Node* node) const {
 
 /// A node that stays writes to all that it writes to.
 void Writes::leaveTogether() {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const auto& [node, written] : by_node_) {
-      const auto& memories = written.memories;
-      const auto stays = std::ranges::find_if(memories, [](const WrittenMemory* m) { return !m->reason.empty(); });
-      if (stays == memories.end()) continue;
-      for (WrittenMemory* memory : memories) {
-        changed |= memory->reason.empty();
-        leave(*memory, nameOf(*node) + " writes to it and to another tensor, and stays: " + (*stays)->reason);
+  std::vector<const WrittenMemory*> staying;
+  for (const auto& memory : memories_)
+    if (!memory->reason.empty()) staying.push_back(memory.get());
+  while (!staying.empty()) {
+    const WrittenMemory* one = staying.back();
+    staying.pop_back();
+    for (const Node* node : one->writes) {
+      for (WrittenMemory* memory : by_node_.at(node).memories) {
+        if (!memory->reason.empty()) continue;
+        leave(*memory, nameOf(*node) + " writes to it and to another tensor, and stays: " + one->reason);
+        staying.push_back(memory);
       }
     }
   }
@@ -137,7 +172,7 @@ void Writes::collect(Node* node) {
   const TensorWritesOfNode writes = writesOfNode(*node);
   if (!writes.op) return;
   std::string reason = whyNot(writes);
-  if (reason.empty() && readsEarlierElement(*node, writes))
+  if (reason.empty() && writesLists(*writes.op) && entanglesElements(*node, writes, places_))
     reason = "it reads a tensor for one element of its lists that it has written for an earlier one";
   if (!reason.empty()) {
     left_[spans_.at(node).begin] = {node, reason};
@@ -156,28 +191,6 @@ void Writes::collect(Node* node) {
     memory.writes.push_back(node);
     written.memories.push_back(&memory);
   }
-}
-
-/// Whether a call for lists of tensors, which goes from one element to the next, may read what it has written.
-bool Writes::readsEarlierElement(const Node& node, const TensorWritesOfNode& writes) const {
-  if (!writesLists(*writes.op)) return false;
-  const auto isWrittenBefore = [&](const Value* read, size_t index) {
-    const Place* place = places_.of(read);
-    const size_t count = std::min(index, writes.tensors.size());
-    return std::any_of(
-        writes.tensors.begin(), writes.tensors.begin() + static_cast<ptrdiff_t>(count),
-        [&](auto* written) { return place && places_.of(written)->root == place->root; });
-  };
-  for (const Value* input : node.inputs()) {
-    if (input->type()->kind() == c10::TypeKind::TensorType && isWrittenBefore(input, writes.tensors.size()))
-      return true;
-    if (input->node()->kind() != prim::ListConstruct || *input->type() != *c10::ListType::ofTensors()) continue;
-    const auto elements = input->node()->inputs();
-    for (size_t i = 0; i < elements.size(); ++i) {
-      if (isWrittenBefore(elements[i], i)) return true;
-    }
-  }
-  return false;
 }
 
 /// Whether the tensor is no view, and the graph made it: other sizes are those of a new value, then.
@@ -258,6 +271,9 @@ bool isWithin(const WrittenMemory& inner, const WrittenMemory& outer) {
 /// What the graph made is written by its own writes only, and is one location each; what comes out of branches
 /// is at the locations of what they made.
 void Writes::checkRoots() {
+  // Those at one location that may go stand in each other's branches; none may where others are.
+  std::unordered_map<Location, std::vector<WrittenMemory*>> nested;
+  std::unordered_set<Location> crowded;
   for (const auto& memory : memories_) {
     if (state_changes_) leave(*memory, "the graph changes the state of the thread (grad mode, autocast) or has guards");
     if (memory->is_input) {
@@ -267,22 +283,20 @@ void Writes::checkRoots() {
     const std::vector<Location> locations = aliases_->reached(memory->root);
     if (locations.empty() || aliases_->mayAliasWorld(memory->root))
       leave(*memory, "the tensor is held by something outside of the graph");
-    if (memory->root->node()->kind() != prim::If && locations.size() > 1)
-      leave(*memory, "the tensor is not told apart from others");
+    constexpr const char* kNotApart = "the tensor is not told apart from others";
+    if (memory->root->node()->kind() != prim::If && locations.size() > 1) leave(*memory, kNotApart);
     for (const Location location : locations) {
-      for (WrittenMemory* other : by_location_[location]) {
-        if (isWithin(*other, *memory) || isWithin(*memory, *other)) continue;
-        leave(*other, "the tensor is not told apart from others");
-        leave(*memory, "the tensor is not told apart from others");
-      }
-      by_location_[location].push_back(memory.get());
+      auto& others = nested[location];
+      const bool is_apart = !crowded.contains(location) && std::ranges::all_of(others, [&](const WrittenMemory* other) {
+        return isWithin(*other, *memory) || isWithin(*memory, *other);
+      });
+      others.push_back(memory.get());
+      if (is_apart) continue;
+      for (WrittenMemory* other : others) leave(*other, kNotApart);
+      others.clear();
+      crowded.insert(location);
     }
   }
-}
-
-std::span<WrittenMemory* const> Writes::memoriesAt(Location location) const {
-  const auto found = by_location_.find(location);
-  return found == by_location_.end() ? std::span<WrittenMemory* const>() : found->second;
 }
 
 /// Whether the node, which may write to the memory, is none of its own writes, and may run while the tensor is there: a
@@ -294,72 +308,116 @@ bool Writes::mayDisturb(const Node* node, const WrittenMemory& memory) const {
          });
 }
 
+/// What an operator makes of elements that it reads and writes depends on its kernel, unless it is pointwise. Kernels
+/// that PyTorch has generated compute in new memory and copy.
+void Writes::checkOutArguments() {
+  for (const auto& [node, written] : by_node_) {
+    const Operator& op = *operatorOf(*node);
+    if (!hasOutArgument(op.schema()) || overlapOf(op) != Overlap::Allowed || !op.handle()) continue;
+    if (op.handle()->hasTag(at::Tag::generated)) continue;
+    const std::vector<size_t> out = tensorWritesOf(op.schema());
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      const Value* read = node->inputs()[i];
+      if (std::ranges::find(out, i) != out.end() || !mayHoldTensors(*read->type())) continue;
+      for (size_t k = 0; k < written.tensors.size(); ++k) {
+        if (mayOverlap(written.tensors[k], read, /*as_whole=*/true))
+          leave(*written.memories[k], nameOf(*node) + " may read elements that it writes");
+      }
+    }
+  }
+}
+
+void Writes::findKeys() {
+  const auto isUndecided = [](const auto& memory) { return memory->reason.empty(); };
+  for (const auto& memory : memories_ | std::views::filter(isUndecided)) {
+    for (const Location location : aliases_->reached(memory->root)) {
+      const std::vector<MemoryKey> partners = aliases_->partners(location);
+      memory->keys.insert(memory->keys.end(), partners.begin(), partners.end());
+    }
+    for (const MemoryKey key : memory->keys) by_key_[key].push_back(memory.get());
+  }
+}
+
 void Writes::findOtherWriters(Block* block) {
   for (Node* node : block->nodes()) {
     for (Block* inner : node->blocks()) findOtherWriters(inner);
+    if (isSubgraph(*node)) {
+      for (WrittenMemory* memory : std::exchange(inputs_, {}))
+        leave(*memory, "the graph has subgraphs; inline them first");
+    }
     if (!node->blocks().empty()) continue;
     const std::string reason = nameOf(*node) + " may write to the tensor, too";
     if (const Operator* op = knownOperator(*node); op && hiddenWritesOf(*op) && !by_node_.contains(node)) {
-      for (const Value* tensor : writesOfNode(*node).tensors) findOtherWrites(node, tensor, reason);
+      // What it writes though its schema denies it.
+      for (const Value* tensor : writesOfNode(*node).tensors) findOtherWrites(node, aliases_->reached(tensor), reason);
     }
     if (!aliases_->isMutable(node)) continue;
-    for (const Location location : aliases_->written(node)) {
-      for (WrittenMemory* memory : memoriesAt(location)) {
-        if (mayDisturb(node, *memory)) leave(*memory, reason);
-      }
-    }
-    for (WrittenMemory* memory : inputs_) {
-      if (!mayDisturb(node, *memory)) continue;
-      Value* root = const_cast<Value*>(memory->root);
-      if (runsUnknown(*node) || aliases_->writesToAlias(node, {&root, 1})) leave(*memory, reason);
+    findOtherWrites(node, aliases_->written(node), reason);
+    if (runsUnknown(*node) || aliases_->writesAnything(node)) disturb(node, inputs_, reason);
+  }
+}
+
+void Writes::findOtherWrites(const Node* node, std::span<const Location> locations, const std::string& reason) {
+  for (const Location location : locations) {
+    for (const MemoryKey key : aliases_->keys(location)) {
+      const auto found = by_key_.find(key);
+      if (found != by_key_.end()) disturb(node, found->second, reason);
     }
   }
 }
 
-/// What a node writes though its schema denies it.
-void Writes::findOtherWrites(const Node* node, const Value* tensor, const std::string& reason) {
-  for (const Location location : aliases_->reached(tensor)) {
-    for (WrittenMemory* memory : memoriesAt(location)) {
-      if (mayDisturb(node, *memory)) leave(*memory, reason);
-    }
-  }
-  for (WrittenMemory* memory : inputs_) {
-    if (aliases_->mayContainAlias(tensor, memory->root)) leave(*memory, reason);
-  }
+/// What stays is not asked about again: of many memories only the node's own are left in the list.
+void Writes::disturb(const Node* node, std::vector<WrittenMemory*>& memories, const std::string& reason) {
+  std::erase_if(memories, [&](WrittenMemory* memory) {
+    if (!memory->reason.empty() || !mayDisturb(node, *memory)) return !memory->reason.empty();
+    // A write to what came in, by another name.
+    const bool is_of_input = memory->is_input && by_node_.contains(node);
+    leave(*memory, is_of_input ? reason + std::string(kPromise) : reason);
+    return true;
+  });
 }
 
-void Writes::checkReaders(Block* block) {
+void Writes::findHolders() {
+  for (const auto& memory : memories_) {
+    if (!memory->reason.empty()) continue;
+    for (const MemoryKey key : memory->keys) holders_.expect(key);
+  }
+  for (const Value* input : graph_.inputs()) findHolder(input);
+  findHolders(graph_.block());
+  holders_.sort();
+}
+
+void Writes::findHolders(Block* block) {
   for (Node* node : block->nodes()) {
-    for (const Value* output : node->outputs()) checkReader(output);
+    for (const Value* output : node->outputs()) findHolder(output);
     for (Block* inner : node->blocks()) {
-      for (const Value* input : inner->inputs()) checkReader(input);
-      checkReaders(inner);
-    }
-    if (isSubgraph(*node)) {
-      for (WrittenMemory* memory : inputs_) leave(*memory, "the graph has subgraphs; inline them first");
+      for (const Value* input : inner->inputs()) findHolder(input);
+      findHolders(inner);
     }
   }
 }
 
-void Writes::checkReader(const Value* value) {
+void Writes::findHolder(const Value* value) {
   if (!mayHoldTensors(*value->type())) return;
   const Place* place = places_.of(value);
-  if (place && place->kind == Place::Kind::List && by_root_.contains(place->root) && aliases_->hasWriters(value))
-    leave(*by_root_.at(place->root), "a list of its views is changed");
+  if (place && by_root_.contains(place->root)) checkPart(value);
+  std::optional<Holder> holder;
   for (const Location location : aliases_->reached(value)) {
-    for (WrittenMemory* memory : memoriesAt(location)) {
-      if (!place || place->root != memory->root) {
-        checkReader(value, *memory);
-      } else if (place->kind != Place::Kind::Root && isReadAcross(value, memory->resizes)) {
-        leave(*memory, "a view of it was made before an operator may give it other sizes, and is used after that");
-      }
+    for (const MemoryKey key : aliases_->keys(location)) {
+      if (!holders_.isExpected(key)) continue;
+      if (!holder) holder = {value, place ? place->root : nullptr, spans_.at(value->node()).end, lastUse(value)};
+      holders_.add(key, *holder);
     }
   }
-  if (value->type()->kind() == c10::TypeKind::TensorType && !aliases_->mayAliasWorld(value)) return;
-  for (WrittenMemory* memory : inputs_) {
-    if (place && place->root == memory->root) continue;
-    if (aliases_->mayContainAlias(value, memory->root)) checkReader(value, *memory);
-  }
+}
+
+/// A value that has a place in memory that is written.
+void Writes::checkPart(const Value* value) {
+  const Place* place = places_.of(value);
+  WrittenMemory& memory = *by_root_.at(place->root);
+  if (place->kind == Place::Kind::List && aliases_->hasWriters(value)) leave(memory, "a list of its views is changed");
+  if (place->kind != Place::Kind::Root && isReadAcross(value, memory.resizes))
+    leave(memory, "a view of it was made before an operator may give it other sizes, and is used after that");
 }
 
 /// Whether the value is made before one of the writes, which are in order, and used after it.
@@ -370,28 +428,33 @@ bool Writes::isReadAcross(const Value* value, std::span<Node* const> writes) con
   return after != writes.end() && spans_.at(*after).begin < lastUse(value);
 }
 
-/// `value` may be of this memory, or hold a tensor that is, and is not made to read new values.
-void Writes::checkReader(const Value* value, WrittenMemory& memory) {
-  const uint32_t from = spans_.at(value->node()).end;
-  if (isReadAcross(value, memory.writes)) {
-    const Node* source = value->node();
-    leave(
-        memory, source == graph_.block()->paramNode()
-                    ? "the input %" + value->debugName() + " may share its memory and is used after the write"
-                    : "a result of " + nameOf(*source) +
-                          " may share or hold its memory, was made before the write and is used after it");
-    return;
+/// What may be the memory, or hold a tensor that is, and is not made to read new values.
+void Writes::checkHolders(WrittenMemory& memory) {
+  const uint32_t last = spans_.at(memory.writes.back()).begin;
+  for (const MemoryKey key : memory.keys) {
+    for (const Node* write : memory.writes) {
+      const Holder* holder = holders_.across(key, memory.root, spans_.at(write).begin);
+      if (!holder) continue;
+      const Node* source = holder->value->node();
+      return leave(
+          memory, source == graph_.block()->paramNode()
+                      ? "the input %" + holder->value->debugName() +
+                            " may share its memory and is used after the write" + std::string(kPromise)
+                      : "a result of " + nameOf(*source) +
+                            " may share or hold its memory, was made before the write and is used after it");
+    }
+    if (!memory.is_input) continue;
+    // Made after all writes.
+    const Holder* holder = holders_.firstFrom(key, memory.root, last);
+    if (!holder) continue;
+    Node* node = ancestorIn(graph_.block(), const_cast<Node*>(holder->value->node()));
+    if (spans_.at(node).begin < last) {
+      return leave(
+          memory, "a result of " + nameOf(*holder->value->node()) +
+                      " may share or hold its memory and is made in the branch or loop that writes");
+    }
+    if (!memory.closed_before || node->isBefore(memory.closed_before)) memory.closed_before = node;
   }
-  // Made after all writes.
-  if (!memory.is_input || from < spans_.at(memory.writes.back()).begin) return;
-  Node* node = ancestorIn(graph_.block(), value->node());
-  if (spans_.at(node).begin < spans_.at(memory.writes.back()).begin) {
-    leave(
-        memory, "a result of " + nameOf(*value->node()) +
-                    " may share or hold its memory and is made in the branch or loop that writes");
-    return;
-  }
-  if (!memory.closed_before || node->isBefore(memory.closed_before)) memory.closed_before = node;
 }
 
 /// Where the value is used for the last time. A use in a loop that began after the value was made is one in each

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/functionalization/holders.h"
 #include "cresset/functionalization/places.h"
 #include "cresset/ir/graph.h"
 
@@ -35,6 +36,12 @@ enum class Overlap : uint8_t {
 };
 Overlap overlapOf(const Operator& writer);
 
+/// Whether the operator writes to all tensors of its lists, and to no others.
+bool writesLists(const Operator& op);
+/// Whether a call for lists of tensors, which goes from one element to the next, writes to one memory twice, or may
+/// read for one element what it has written for an earlier one.
+bool entanglesElements(const Node& node, const TensorWritesOfNode& writes, const Places& places);
+
 /// Memory that the graph writes to through operators.
 struct WrittenMemory {
   const Value* root = nullptr;
@@ -47,6 +54,8 @@ struct WrittenMemory {
   /// Of an input: before which node of the outermost block the input must have its new value, as that node returns
   /// memory in a way that is not followed.
   Node* closed_before = nullptr;
+  /// Of all that may be this memory (AliasDb::keys).
+  std::vector<MemoryKey> keys;
 };
 
 class Writes {
@@ -76,19 +85,22 @@ class Writes {
   void collect(Block* block);
   void collect(Node* node);
   std::string whyNot(const TensorWritesOfNode& writes) const;
-  bool readsEarlierElement(const Node& node, const TensorWritesOfNode& writes) const;
   std::string whyNoPlace(const Value* tensor) const;
   bool isMadeWhole(const Place& place) const;
   WrittenMemory& memoryOf(const Value* root);
   void leaveTogether();
-  void findOtherWriters(Block* block);
-  void findOtherWrites(const Node* node, const Value* tensor, const std::string& reason);
-  bool mayDisturb(const Node* node, const WrittenMemory& memory) const;
-  std::span<WrittenMemory* const> memoriesAt(Location location) const;
   void checkRoots();
-  void checkReaders(Block* block);
-  void checkReader(const Value* value);
-  void checkReader(const Value* value, WrittenMemory& memory);
+  void checkOutArguments();
+  void findKeys();
+  void findOtherWriters(Block* block);
+  void findOtherWrites(const Node* node, std::span<const Location> locations, const std::string& reason);
+  void disturb(const Node* node, std::vector<WrittenMemory*>& memories, const std::string& reason);
+  bool mayDisturb(const Node* node, const WrittenMemory& memory) const;
+  void findHolders();
+  void findHolders(Block* block);
+  void findHolder(const Value* value);
+  void checkHolders(WrittenMemory& memory);
+  void checkPart(const Value* value);
   bool isReadAcross(const Value* value, std::span<Node* const> writes) const;
   uint32_t lastUse(const Value* value) const;
   void explain();
@@ -104,9 +116,10 @@ class Writes {
   bool state_changes_ = false;
   std::vector<std::unique_ptr<WrittenMemory>> memories_;
   std::unordered_map<const Value*, WrittenMemory*> by_root_;
-  /// Of those that the graph made: what branches made and what comes out of them.
-  std::unordered_map<Location, std::vector<WrittenMemory*>> by_location_;
   std::vector<WrittenMemory*> inputs_;
+  /// Those of which nothing was found that stands against them.
+  std::unordered_map<MemoryKey, std::vector<WrittenMemory*>> by_key_;
+  Holders holders_;
   struct Written {
     std::vector<const Value*> tensors;
     std::vector<WrittenMemory*> memories;  // one for each
