@@ -173,7 +173,7 @@ def test_what_is_refused():
         y[0].add_(1)
         return y
 
-    with pytest.raises(cresset.UserError, match="several elements are one in memory, where views"):
+    with pytest.raises(cresset.UserError, match="several elements are one, or that it reads, too, where views"):
         without_views(overlapping)(torch.randn(1, 4))
 
 

@@ -731,9 +731,9 @@ class Call : CallWithWrappers {
   [[noreturn]] void refuseViews() const {
     throw UserError(
         "Within cresset.functionalize, '" + schema_.name() +
-        "' can't write to memory of which it writes or reads an element twice, where views are removed: pass clones, "
-        "or "
-        "use remove=\"mutations\"");
+        "' can't write to memory of which several elements are one, or that it reads, too, where views are removed: "
+        "pass "
+        "clones, or use remove=\"mutations\"");
   }
 
   /// By the functional form; false if that does not return what the operator would have written.
