@@ -66,19 +66,24 @@ HAS_TORCH_FUNCTION = (
     torch._C._has_torch_function_unary,
     torch._C._has_torch_function_variadic,
 )
-# What draws random numbers in each call, of functions and methods.
-RANDOM = [
-    getattr(owner, name)
-    for owner, names in (
-        (torch, "bernoulli multinomial normal poisson rand rand_like randint randint_like randn randn_like randperm"),
-        (torch.Tensor, "bernoulli multinomial"),
-    )
-    for name in names.split()
-]
+
+
+def _random(owner, in_place):
+    """Built-in functions of torch, or methods of tensors, that draw random numbers in each call, by the operator table."""
+    built_in = (types.BuiltinFunctionType, types.MethodDescriptorType)
+    return [
+        function
+        for name in dir(owner)
+        if not name.startswith("_")
+        and name.endswith("_") == in_place
+        and type(function := getattr(owner, name)) in built_in
+        and _C._draws_random_numbers(f"aten::{name}")
+    ]
+
+
+RANDOM = [*_random(torch, False), *_random(torch.Tensor, False)]
 # The same, into the memory of their first argument; and what makes such memory, with nothing in it yet.
-RANDOM_IN_PLACE = [
-    getattr(torch.Tensor, name) for name in ("bernoulli_", "exponential_", "normal_", "random_", "uniform_")
-]
+RANDOM_IN_PLACE = _random(torch.Tensor, True)
 EMPTY = [torch.empty, torch.empty_like, torch.Tensor.new_empty]
 # What calls are made in, which is read anew; a plan gains nothing from such a call.
 OF_STATE = tuple(

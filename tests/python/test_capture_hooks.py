@@ -406,7 +406,9 @@ def drop_path(x, p):
 
 @pytest.mark.parametrize("draw", [
     lambda x: drop_path(x, 0.5), lambda x: torch.empty(3, 4).normal_(), lambda x: torch.empty_like(x).uniform_(-1, 1),
-    lambda x: (x * 2).random_(5), lambda x: x.clone().exponential_() + x,
+    lambda x: (x * 2).random_(5), lambda x: x.clone().exponential_() + x, lambda x: torch.empty_like(x).cauchy_(1, 2).clamp(-9, 9),
+    lambda x: (x * 2).geometric_(0.3), lambda x: torch.empty_like(x).log_normal_(0, 0.1),
+    lambda x: torch.binomial(x.detach().abs().ceil(), torch.full_like(x, 0.4)) + x,
 ])  # fmt: skip
 def test_random_numbers_in_place(draw):
     def f(x, limit):

@@ -158,6 +158,23 @@ bool onlyComputes(const std::string& kind) {
   return has_facts;
 }
 
+/// Whether all that calls of an operator do is to draw random numbers for what they return, or write to the first
+/// argument and return. Not of those that do so only where an argument says that something is trained.
+bool drawsRandomNumbers(const std::string& kind) {
+  const auto is_out = [](const c10::Argument& argument) { return argument.kwarg_only() && isWritten(argument); };
+  const auto decides = [](const c10::Argument& argument) {
+    return argument.name() == "train" || argument.name() == "training";
+  };
+  bool draws = false;
+  for (const Operator* op : OperatorTable::get().overloads(c10::Symbol::fromQualString(kind))) {
+    const auto& arguments = op->schema().arguments();
+    if (!op->isOfDispatcher() || std::ranges::any_of(arguments, is_out)) continue;
+    if (op->isDeterministic() || std::ranges::any_of(arguments, decides)) return false;
+    draws = true;
+  }
+  return draws;
+}
+
 void collectUnknownOperators(Block* block, bool may_be_random, std::set<std::string>& names) {
   for (Node* node : block->nodes()) {
     for (Block* inner : node->blocks()) collectUnknownOperators(inner, may_be_random, names);
@@ -203,6 +220,7 @@ void bindFacts(py::module_& module) {
   module.def("_new_results", newResults);
   module.def("_memory_of_calls", memoryOfCalls);
   module.def("_only_computes", onlyComputes);
+  module.def("_draws_random_numbers", drawsRandomNumbers);
   module.def("_unknown_operators", unknownOperators, py::arg("graph"), py::arg("may_be_random") = false);
   module.def("_fact_rule_errors", factRuleErrors);
   module.def(
