@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from . import _frames
+from . import _frames, _serialization
 from . import options as cresset_options
 from ._graph_modules import BackendError, line_at
 from ._recording import Recorder
@@ -258,6 +258,13 @@ class _Compiled(_frames.Caller):
             found = getattr(found, name, None)
         return self.__qualname__ if found is self else (_Compiled, (self.target, self.options))
 
+    @property
+    def __reduce_package__(self):
+        reduction = self.__reduce__()
+        if isinstance(reduction, str):
+            raise AttributeError("a package has it by its name")
+        return functools.partial(_serialization.reduced_to_package, reduction)
+
     def __repr__(self):
         return f"<compiled {self.target!r}>"
 
@@ -290,6 +297,9 @@ class _CompiledModule:
 
     def __reduce_ex__(self, protocol):
         return _compiled_module, (self.forward.module, self.forward.options)
+
+    def __reduce_package__(self, exporter):
+        return _serialization.reduced_to_package(self.__reduce_ex__(2), exporter)
 
 
 def _compiled_module(module, options):

@@ -176,7 +176,15 @@ class GraphParser {
     SourceRange kind_range{scanner_.source(), kind_start.begin, kind_start.end};
     bool is_section = context_.section_names.contains(kind);
     std::string section = kind;
-    if (is_section) kind.resize(kind.rfind('_'));
+    if (is_section) {
+      const size_t underscore = kind.rfind('_'), scope = kind.rfind("::") + 2;
+      if (underscore == std::string::npos || underscore <= scope) {
+        scanner_.fail(
+            "the section of a node is named as the node, with `_` and a number: 'with " + kind + "_0 = graph(…)'",
+            kind_start);
+      }
+      kind.resize(underscore);
+    }
     Symbol symbol = Symbol::fromQualString(kind);
     if (symbol == prim::Param || symbol == prim::Return)
       scanner_.fail(kind + " can't be written as a node", kind_start);

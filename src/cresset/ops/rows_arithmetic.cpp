@@ -123,14 +123,35 @@ struct Remainder {
       return remainder(static_cast<double>(a), static_cast<double>(b));
   }
 };
+/// Without the second try of C's products where the parts are nan.
+complex timesInPython(complex a, complex b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
 double powFloat(double base, double exponent) {
   if (base == 0 && exponent < 0) fail("0.0 cannot be raised to a negative power");
   return std::pow(base, exponent);
 }
 
+/// By products, as Python computes integer powers up to 100: exact where those are.
+complex powByProducts(complex base, int64_t exponent) {
+  complex result(1, 0), power = base;
+  for (int64_t rest = std::abs(exponent); rest > 0; rest >>= 1) {
+    if (rest & 1) result = timesInPython(result, power);
+    power = timesInPython(power, power);
+  }
+  return exponent < 0 ? complex(1, 0) / result : result;
+}
+
 struct Pow {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
+    if constexpr (std::is_same_v<A, complex> && std::is_same_v<B, double>) {
+      if (std::floor(b) == b && std::abs(b) <= 100) {
+        if (a == complex(0, 0) && b < 0) fail("0.0 to a negative or complex power");
+        return powByProducts(a, static_cast<int64_t>(b));
+      }
+    }
     if constexpr (kAnyComplex<A, B>)
       return c10_complex_math::pow(a, b);  // mixed: a real operand has no zero imaginary part
     else
