@@ -256,7 +256,7 @@ class _Compiled(_frames.Caller):
         found = sys.modules.get(getattr(self, "__module__", None))
         for name in getattr(self, "__qualname__", "").split("."):
             found = getattr(found, name, None)
-        return self.__qualname__ if found is self else (_Compiled, (self.target, self.options))
+        return self.__qualname__ if found is self else (_compiled, (self.target, self.options))
 
     @property
     def __reduce_package__(self):
@@ -267,6 +267,11 @@ class _Compiled(_frames.Caller):
 
     def __repr__(self):
         return f"<compiled {self.target!r}>"
+
+
+def _compiled(function, options):
+    """Named by pickles and packages: the latter would ask the class for its ``__reduce_package__``."""
+    return _Compiled(function, options)
 
 
 @_frames.call_directly

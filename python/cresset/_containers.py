@@ -253,6 +253,9 @@ class _View:
 
 
 class KeysView(_View, collections.abc.KeysView):
+    def __iter__(self):
+        return iter(self._mapping)
+
     def __reversed__(self):
         return reversed(self._mapping)
 

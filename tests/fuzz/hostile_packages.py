@@ -80,7 +80,7 @@ class Quantized(torch.nn.Module):
 def records():
     modules = [cresset.script(each()) for each in (Layers, Attributes, Quantized)]
     modules.append(cresset.trace(Layers(), torch.ones(2, 4)))
-    return [cresset.save_to_buffer(each) for each in modules]
+    return [cresset._serialization.save_to_buffer(each) for each in modules]
 
 
 # ---- damage ----

@@ -128,7 +128,7 @@ def test_captured_modules_and_functions():
     buffer = io.BytesIO()
     with PackageExporter(buffer) as exporter:
         exporter.intern([__name__])
-        exporter.extern(["pytest", "cresset"])
+        exporter.extern(["pytest", "cresset", "io", "sys"])
         exporter.save_pickle(
             "models", "model.pkl", {"module": compiled, "function": function, "named": compiled_by_name}
         )

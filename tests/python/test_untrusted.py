@@ -915,10 +915,6 @@ def wait_for_two(x: Tensor, n: int) -> Tensor:
   first = torch.jit.fork(spin_beside, x, n)
   second = torch.jit.fork(spin_beside, x, n)
   return torch.jit.wait(first) + torch.jit.wait(second)
-
-def leave(forks: List[Future[Tensor]], x: Tensor, n: int) -> Tensor:
-  forks.append(torch.jit.fork(spin, x, n))
-  return spin(x, n)
 """
 
 
@@ -951,15 +947,33 @@ def test_forks_end_with_an_interrupted_call(name, by_time):
     assert torch.equal(getattr(unit, name)(X, 0), X * (3 if name == "spin_beside" else 6))
 
 
+handed_out = []
+
+
+@torch.jit.ignore
+def hand_out(future: torch.jit.Future[torch.Tensor]) -> None:
+    handed_out.append(future)
+
+
+def spin(x, n: int):
+    while n > 0:
+        x = x + 1
+    return x
+
+
+def spin_beside_a_fork(x, n: int):
+    hand_out(torch.jit.fork(spin, x, n))
+    return spin(x, n)
+
+
 def test_who_waits_for_a_fork_of_an_interrupted_call_gets_an_error():
-    unit, errors = cresset.CompilationUnit(SPINS), []
-    forks = cresset.script(List[cresset.Future[torch.Tensor]])
+    errors = []
 
     def wait():
-        while not len(forks):
+        while not handed_out:
             time.sleep(0.01)
         try:
-            forks[0].wait()
+            handed_out.pop().wait()
         except RuntimeError as error:
             errors.append(str(error))
 
@@ -969,30 +983,25 @@ def test_who_waits_for_a_fork_of_an_interrupted_call_gets_an_error():
     signal.setitimer(signal.ITIMER_REAL, 0.3)
     try:
         with pytest.raises(KeyboardInterrupt):
-            unit.leave(forks, X, 1)
+            cresset.script(spin_beside_a_fork)(X, 1)
     finally:
         signal.signal(signal.SIGALRM, before)
     waiter.join(20)
     assert not waiter.is_alive() and "the call that started it was interrupted" in errors[0]
 
 
-def test_forks_of_a_call_that_raises_go_on():
-    """As in torch.jit: the call is not interrupted."""
-    unit = cresset.CompilationUnit(
-        """
-def later(x: Tensor, n: int) -> Tensor:
-  for i in range(n):
-    x = x + 1
-  return x
+def raise_beside_a_fork(x, n: int):
+    hand_out(torch.jit.fork(spin, x, n))
+    if n < 0:
+        raise ValueError("too little")
+    return x
 
-def f(forks: List[Future[Tensor]], x: Tensor, n: int) -> Tensor:
-  forks.append(torch.jit.fork(later, x, n))
-  if n > 0:
-    raise ValueError("too much")
-  return x
-"""
-    )
-    del unit
+
+def test_forks_of_a_call_that_raises_go_on():
+    """As in torch.jit: nobody has interrupted the call."""
+    with pytest.raises(ValueError, match="too little"):
+        cresset.script(raise_beside_a_fork)(X, -1)
+    assert torch.equal(handed_out.pop().wait(), X)
 
 
 # ---- limits ----
@@ -1926,10 +1935,12 @@ def within_a_node(graph):
     """As the attribute of a node of a graph of one's own."""
     own = cresset.Graph()
     inputs = [own.addInput().setType(value.type()) for value in graph.inputs()]
-    node = own.insertNode(own.create("prim::FunctionalGraph", inputs, 1))
+    node = own.insertNode(own.create("prim::fork", inputs, 1))
     node.g_("Subgraph", graph.copy())
-    node.output().setType(next(iter(graph.outputs())).type())
-    own.registerOutput(node.output())
+    result = next(iter(graph.outputs())).type()
+    node.output().setType(cresset.parse_type(f"Future[{result.annotation_str}]"))
+    waits = own.insertNode(own.create("aten::wait", [node.output()], 1))
+    own.registerOutput(waits.output().setType(result))
     return own
 
 
@@ -2012,7 +2023,8 @@ def test_ones_own_graphs_are_trusted(tmp_path):
   return (%y)"""
     )
     with pytest.raises(cresset.UserError, match="may not call aten::from_file"):
-        cresset.function_from_graph("g", cresset.load(save(Reads())).forward.graph)
+        loaded = cresset.load(save(Reads()))
+        cresset.function_from_graph("g", loaded.forward.graph)(loaded, str(path))
     assert cresset.function_from_graph("g", graph)(str(path)).tolist() == [0, 0]
 
 
@@ -2060,6 +2072,6 @@ def test_graphs_of_what_a_trusted_function_calls(tmp_path):
     path = tmp_path / "two.bin"
     path.write_bytes(bytes(8))
     held = cresset.script(Holds(cresset.load(save(ReadsFile())))).eval()
-    for graph in (held.forward.inlined_graph, cresset.freeze(held).forward.inlined_graph):
+    for module in (held, cresset.freeze(held)):
         with pytest.raises(cresset.UserError, match="may not call aten::from_file"):
-            cresset.function_from_graph("g", graph)(held, X, str(path))
+            cresset.function_from_graph("g", module.forward.inlined_graph)(module, X, str(path))

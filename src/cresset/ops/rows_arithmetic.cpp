@@ -135,6 +135,7 @@ double powFloat(double base, double exponent) {
 
 /// By products, as Python computes integer powers up to 100: exact where those are.
 complex powByProducts(complex base, int64_t exponent) {
+  if (base == complex(0, 0) && exponent < 0) fail("0.0 to a negative or complex power");
   complex result(1, 0), power = base;
   for (int64_t rest = std::abs(exponent); rest > 0; rest >>= 1) {
     if (rest & 1) result = timesInPython(result, power);
@@ -146,16 +147,14 @@ complex powByProducts(complex base, int64_t exponent) {
 struct Pow {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
-    if constexpr (std::is_same_v<A, complex> && std::is_same_v<B, double>) {
-      if (std::floor(b) == b && std::abs(b) <= 100) {
-        if (a == complex(0, 0) && b < 0) fail("0.0 to a negative or complex power");
-        return powByProducts(a, static_cast<int64_t>(b));
-      }
-    }
-    if constexpr (kAnyComplex<A, B>)
+    if constexpr (kAnyComplex<A, B>) {
+      const complex exponent = complexOf(b);
+      if (exponent.imag() == 0 && std::floor(exponent.real()) == exponent.real() && std::abs(exponent.real()) <= 100)
+        return powByProducts(complexOf(a), static_cast<int64_t>(exponent.real()));
       return c10_complex_math::pow(a, b);  // mixed: a real operand has no zero imaginary part
-    else
+    } else {
       return powFloat(static_cast<double>(a), static_cast<double>(b));
+    }
   }
 };
 /// Of Scalars: 0 to a negative power is inf, where the typed overloads raise.
