@@ -144,17 +144,21 @@ complex powByProducts(complex base, int64_t exponent) {
   return exponent < 0 ? complex(1, 0) / result : result;
 }
 
+template <typename A, typename B>
+complex powComplex(A a, B b) {
+  const complex exponent = complexOf(b);
+  if (exponent.imag() == 0 && std::floor(exponent.real()) == exponent.real() && std::abs(exponent.real()) <= 100)
+    return powByProducts(complexOf(a), static_cast<int64_t>(exponent.real()));
+  return c10_complex_math::pow(a, b);
+}
+
 struct Pow {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
-    if constexpr (kAnyComplex<A, B>) {
-      const complex exponent = complexOf(b);
-      if (exponent.imag() == 0 && std::floor(exponent.real()) == exponent.real() && std::abs(exponent.real()) <= 100)
-        return powByProducts(complexOf(a), static_cast<int64_t>(exponent.real()));
-      return c10_complex_math::pow(a, b);  // mixed: a real operand has no zero imaginary part
-    } else {
+    if constexpr (kAnyComplex<A, B>)
+      return powComplex(a, b);  // mixed: a real operand has no zero imaginary part
+    else
       return powFloat(static_cast<double>(a), static_cast<double>(b));
-    }
   }
 };
 /// Of Scalars: 0 to a negative power is inf, where the typed overloads raise.
@@ -162,7 +166,7 @@ struct PowOfScalars {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
     if constexpr (kAnyComplex<A, B>)
-      return c10_complex_math::pow(complexOf(a), complexOf(b));
+      return powComplex(complexOf(a), complexOf(b));
     else
       return std::pow(static_cast<double>(a), static_cast<double>(b));
   }
