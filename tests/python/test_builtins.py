@@ -260,7 +260,9 @@ def test_wrong_norms():
             cresset.CompilationUnit(f"def f(x): return x.norm({arguments})").f.graph  # noqa: B018
 
 
-@pytest.mark.parametrize("x", [torch.tensor([0.0, 1.0, 2.0]), torch.tensor([True, False]), torch.tensor([3, 1]), torch.tensor(1.0)])
+@pytest.mark.parametrize(
+    "x", [torch.tensor([0.0, 1.0, 2.0]), torch.tensor([True, False]), torch.tensor([3, 1]), torch.tensor(1.0)]
+)
 @pytest.mark.parametrize("operator", ["+", "*", "-", "/", "==", "!=", "<", "<=", ">", ">=", "&", "|", "^", "**"])
 @pytest.mark.parametrize("number", [True, False])
 def test_bools_beside_tensors(x, operator, number):
@@ -305,3 +307,31 @@ def test_powers_of_zero():
 def test_characters(number):
     unit = cresset.CompilationUnit("def f(i: int):\n  return chr(i), ord(chr(i)), 'a' + chr(i)\n")
     assert unit.f(number) == (chr(number), number, "a" + chr(number))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "z / 2 + 1.0",
+        "2 / z * 2.5",
+        "z / 0.5 - 1",
+        "0.5 / z + 1.0",
+        "pow(z, 2) * 2.5",
+        "2 ** z + 1.0",
+        "z ** True + 1.0",
+        "z / z * 1.5",
+    ],
+)
+def test_quotients_and_powers_of_complex_numbers_are_complex(expression):
+    """The overloads for any numbers say that they return a float."""
+    z = complex(1.5, -2.25)
+    function = cresset.CompilationUnit(f"def f(z: complex):\n  y = {expression}\n  return y, [y, z]\n").f
+    expected = eval(expression)
+    for _ in range(3):
+        y, both = function(z)
+        assert isinstance(y, complex) and abs(y - expected) <= 1e-15 * abs(expected) and both == [y, z]
+
+
+def test_complex_numbers_are_divided_in_place():
+    unit = cresset.CompilationUnit("def f(z: complex, n: int):\n  z /= n\n  z **= 2\n  return z + 1.0\n")
+    assert unit.f(complex(3, 4), 2) == complex(1.5, 2) ** 2 + 1

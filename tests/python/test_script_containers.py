@@ -434,8 +434,12 @@ def test_errors_of_what_is_missing(action):
     assert not isinstance(raised.value, TypeError)
 
 
-@pytest.mark.parametrize("read", [iter, lambda d: iter(d.keys()), lambda d: iter(d.values()), lambda d: iter(d.items()), reversed])
-@pytest.mark.parametrize("change", [lambda d: d.update(z=3), lambda d: d.pop("a"), lambda d: d.clear(), lambda d: d.update(a=5)])
+@pytest.mark.parametrize(
+    "read", [iter, lambda d: iter(d.keys()), lambda d: iter(d.values()), lambda d: iter(d.items()), reversed]
+)
+@pytest.mark.parametrize(
+    "change", [lambda d: d.update(z=3), lambda d: d.pop("a"), lambda d: d.clear(), lambda d: d.update(a=5)]
+)
 @pytest.mark.parametrize("steps", [0, 1, 2])
 def test_dicts_that_change_while_they_are_read(read, change, steps):
     def outcome(d):

@@ -1893,6 +1893,43 @@ def test_functions_that_fork_themselves_are_frozen():
     assert frozen(100) == 100
 
 
+# ---- memory of autograd's graph
+
+
+RECORDS = """
+def chain(x: Tensor, n: int) -> Tensor:
+  for i in range(n):
+    x = x + 1
+  return x
+
+def separate(x: Tensor, n: int) -> List[Tensor]:
+  kept: List[Tensor] = []
+  for i in range(n):
+    kept.append(x + 1)
+  return kept
+
+def dropped(x: Tensor, n: int) -> Tensor:
+  for i in range(n):
+    y = x
+    for j in range(100):
+      y = y * 2 + 1
+  return x
+"""
+
+
+def test_nodes_of_autograds_graph_count():
+    unit, x = cresset.CompilationUnit(RECORDS), torch.ones(4, requires_grad=True)
+    with cresset.Limits(memory=20 * MB):
+        for name in ("chain", "separate"):
+            for n in (200_000, 1_000_000):
+                with pytest.raises(cresset.LimitError, match="20.0 MiB"):
+                    getattr(unit, name)(x, n)
+            with torch.no_grad():
+                unit.chain(x, 200_000)
+        assert unit.chain(x, 5_000).tolist() == [5001.0] * 4
+        assert torch.equal(unit.dropped(x, 1_000), x)  # 200,000 nodes, of which few live at one time
+
+
 # ---- graphs of an untrusted program, wherever they are put
 
 

@@ -240,7 +240,9 @@ Value* FunctionEmitter::emitBinary(const SourceRange& range, int op, Value* lhs,
   // Overloads for bools would take a tensor beside one for its truth.
   if (lhs->type()->kind() == c10::TypeKind::BoolType && rhs->type()->isSubtypeOf(*c10::TensorType::get()))
     lhs = builtin(range, prim::NumToTensor, {lhs});
-  return builtin(range, Symbol::fromQualString(row->kind), {lhs, rhs});
+  const Symbol kind = Symbol::fromQualString(row->kind);
+  makeBothComplex(range, graph, kind, lhs, rhs);
+  return builtin(range, kind, {lhs, rhs});
 }
 
 Value* FunctionEmitter::emitContains(const SourceRange& range, Value* element, const SugaredValuePtr& container) {
