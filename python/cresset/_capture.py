@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from . import _frames
+from . import _frames, _serialization
 from . import options as cresset_options
 from ._graph_modules import BackendError, line_at
 from ._recording import Recorder
@@ -256,10 +256,22 @@ class _Compiled(_frames.Caller):
         found = sys.modules.get(getattr(self, "__module__", None))
         for name in getattr(self, "__qualname__", "").split("."):
             found = getattr(found, name, None)
-        return self.__qualname__ if found is self else (_Compiled, (self.target, self.options))
+        return self.__qualname__ if found is self else (_compiled, (self.target, self.options))
+
+    @property
+    def __reduce_package__(self):
+        reduction = self.__reduce__()
+        if isinstance(reduction, str):
+            raise AttributeError("a package has it by its name")
+        return functools.partial(_serialization.reduced_to_package, reduction)
 
     def __repr__(self):
         return f"<compiled {self.target!r}>"
+
+
+def _compiled(function, options):
+    """Named by pickles and packages: the latter would ask the class for its ``__reduce_package__``."""
+    return _Compiled(function, options)
 
 
 @_frames.call_directly
@@ -290,6 +302,9 @@ class _CompiledModule:
 
     def __reduce_ex__(self, protocol):
         return _compiled_module, (self.forward.module, self.forward.options)
+
+    def __reduce_package__(self, exporter):
+        return _serialization.reduced_to_package(self.__reduce_ex__(2), exporter)
 
 
 def _compiled_module(module, options):

@@ -225,6 +225,23 @@ def _backwards(xs, size):
         yield xs[i]
 
 
+def _steadily(mapping, items):
+    """The items; as Python's dicts, it raises when another item is asked for after the dict has got another size."""
+    size, items = len(mapping), iter(items)
+
+    def steps():
+        while True:
+            if len(mapping) != size:
+                raise RuntimeError("dictionary changed size during iteration")
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+            yield item
+
+    return steps()
+
+
 class _View:
     """Views read entries, not values by their keys: a nan is a key that is not found again."""
 
@@ -236,16 +253,19 @@ class _View:
 
 
 class KeysView(_View, collections.abc.KeysView):
+    def __iter__(self):
+        return iter(self._mapping)
+
     def __reversed__(self):
         return reversed(self._mapping)
 
 
 class ValuesView(_View, collections.abc.ValuesView):
     def __iter__(self):
-        return iter([value for _, value in self._mapping._c.entries()])
+        return _steadily(self._mapping, [value for _, value in self._mapping._c.entries()])
 
     def __reversed__(self):
-        return reversed(list(self))
+        return _steadily(self._mapping, reversed(list(self)))
 
     def __contains__(self, value):
         return value in list(self)
@@ -253,10 +273,10 @@ class ValuesView(_View, collections.abc.ValuesView):
 
 class ItemsView(_View, collections.abc.ItemsView):
     def __iter__(self):
-        return iter(self._mapping._c.entries())
+        return _steadily(self._mapping, self._mapping._c.entries())
 
     def __reversed__(self):
-        return reversed(self._mapping._c.entries())
+        return _steadily(self._mapping, reversed(self._mapping._c.entries()))
 
     def __contains__(self, item):
         return isinstance(item, tuple) and len(item) == 2 and super().__contains__(item)
@@ -301,11 +321,15 @@ class ScriptDict(_Shared, collections.abc.MutableMapping):
     def items(self):
         return ItemsView(self)
 
+    @classmethod
+    def fromkeys(cls, keys, value=None):
+        return cls(dict.fromkeys(keys, value))
+
     def __iter__(self):
-        return iter(self._c.keys())
+        return _steadily(self, self._c.keys())
 
     def __reversed__(self):
-        return reversed(self._c.keys())
+        return _steadily(self, reversed(self._c.keys()))
 
     def popitem(self):
         if not len(self):

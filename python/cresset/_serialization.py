@@ -124,18 +124,32 @@ def to_package(module, exporter):
     record = f".data/ts_code/{exporter.get_unique_id()}/archive.pt"
     archive = save_to_buffer(module)
     exporter.zip_file.write_record(record, archive, len(archive))
-    # Before the patterns of the user: Cresset has parts in C++, so a package can't hold it.
+    _keep_out(exporter)
+    return from_package, (record,)
+
+
+def _keep_out(exporter):
+    """Cresset has parts in C++, so a package can't hold it: whatever the user's patterns say, it is extern."""
     patterns = dict(exporter.patterns)
     exporter.patterns.clear()
     exporter.extern("cresset.**")
     exporter.patterns.update(patterns)
-    return from_package, (record,)
 
 
 def from_package(importer, record):
     """The script module in a record of a package. Whoever imports a package trusts it: it is Python code."""
     archive = importer.zip_reader.get_record(record)
     return load(archive, map_location=importer.last_map_location, trusted=True)
+
+
+def reduced_to_package(reduction, exporter):
+    """What a package is to write for what pickles are made of by functions of Cresset's: the same."""
+    _keep_out(exporter)
+    return made_from_package, reduction
+
+
+def made_from_package(importer, function, args):
+    return function(*args)
 
 
 def export_opnames(m):

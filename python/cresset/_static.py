@@ -168,6 +168,9 @@ class StaticModule:
         files = {_OPTIONS: json.dumps(self._options)}
         return _from_bytes, (_serialization.save_to_buffer(self._c.source(), files),)
 
+    def __reduce_package__(self, exporter):
+        return _serialization.reduced_to_package(self.__reduce__(), exporter)
+
     def __repr__(self):
         return f"StaticModule({self.forward!r})"
 

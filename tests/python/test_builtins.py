@@ -258,3 +258,80 @@ def test_wrong_norms():
     for arguments, said in (('"max"', 'must be a number, "fro" or "nuc"'), ("dims=1", "Keyword argument dims unknown")):
         with pytest.raises(cresset.CompileError, match=said):
             cresset.CompilationUnit(f"def f(x): return x.norm({arguments})").f.graph  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "x", [torch.tensor([0.0, 1.0, 2.0]), torch.tensor([True, False]), torch.tensor([3, 1]), torch.tensor(1.0)]
+)
+@pytest.mark.parametrize("operator", ["+", "*", "-", "/", "==", "!=", "<", "<=", ">", ">=", "&", "|", "^", "**"])
+@pytest.mark.parametrize("number", [True, False])
+def test_bools_beside_tensors(x, operator, number):
+    """As in eager; torch.jit takes a tensor to the right of a bool for its truth."""
+    results = []
+    for left in (str(number), "b"):
+        function = cresset.CompilationUnit(f"def f(b: bool, x: Tensor):\n  return {left} {operator} x\n").f
+        try:
+            results.append(function(number, x))
+        except RuntimeError as error:
+            results.append(error)
+    try:
+        expected = eval(f"{number} {operator} x")
+    except RuntimeError:
+        assert all(isinstance(result, RuntimeError) for result in results)
+        return
+    for result in results:
+        torch.testing.assert_close(result, expected, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("x", [0, 5, -7, 2**62])
+def test_inverted_ints(x):
+    unit = cresset.CompilationUnit("def f(x: int):\n  return ~x, ~5, ~~x, ~(x > 1)\n")
+    assert unit.f(x) == (~x, ~5, x, -2 if x > 1 else -1)
+
+
+@pytest.mark.parametrize("z", [complex(1.1, 2.3), complex(-0.3, 1e-3), complex(0.0, -2.5), complex(1e10, 3.0)])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 20])
+def test_integer_powers_of_complex_numbers(z, n):
+    unit = cresset.CompilationUnit("def f(z: complex, n: int):\n  return z ** n, z ** float(n)\n")
+    assert unit.f(z, n) == (z**n, z ** float(n))
+
+
+def test_powers_of_zero():
+    unit = cresset.CompilationUnit("def f(z: complex, n: int):\n  return z ** n\n")
+    assert unit.f(0j, 0) == 1 and unit.f(0j, 3) == 0
+    with pytest.raises(RuntimeError, match="negative or complex power"):
+        unit.f(0j, -1)
+
+
+@pytest.mark.parametrize("number", [0, 65, 127, 128, 129, 233, 300, 0x4E2D, 0x1F600, 0x10FFFF])
+def test_characters(number):
+    unit = cresset.CompilationUnit("def f(i: int):\n  return chr(i), ord(chr(i)), 'a' + chr(i)\n")
+    assert unit.f(number) == (chr(number), number, "a" + chr(number))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "z / 2 + 1.0",
+        "2 / z * 2.5",
+        "z / 0.5 - 1",
+        "0.5 / z + 1.0",
+        "pow(z, 2) * 2.5",
+        "2 ** z + 1.0",
+        "z ** True + 1.0",
+        "z / z * 1.5",
+    ],
+)
+def test_quotients_and_powers_of_complex_numbers_are_complex(expression):
+    """The overloads for any numbers say that they return a float."""
+    z = complex(1.5, -2.25)
+    function = cresset.CompilationUnit(f"def f(z: complex):\n  y = {expression}\n  return y, [y, z]\n").f
+    expected = eval(expression)
+    for _ in range(3):
+        y, both = function(z)
+        assert isinstance(y, complex) and abs(y - expected) <= 1e-15 * abs(expected) and both == [y, z]
+
+
+def test_complex_numbers_are_divided_in_place():
+    unit = cresset.CompilationUnit("def f(z: complex, n: int):\n  z /= n\n  z **= 2\n  return z + 1.0\n")
+    assert unit.f(complex(3, 4), 2) == complex(1.5, 2) ** 2 + 1

@@ -5,6 +5,7 @@ A line of a table is a program, its call if it compiles, and the phrase.
 
 import math  # noqa: F401  (torch.jit looks for names where a text is compiled)
 import re
+from typing import Optional
 
 import pytest
 import torch
@@ -261,3 +262,19 @@ def test_refused(program, phrase):
 def test_raised(program, arguments, phrase):
     assert phrase in message(torch.jit, program, arguments), "torch.jit itself does not say so"
     assert phrase in message(cresset, program, arguments)
+
+
+class KeepsNone(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = None
+
+    def forward(self, x: Optional[torch.Tensor]):
+        self.last = x
+        return x
+
+
+def test_advice_for_attributes_that_were_none():
+    with pytest.raises(cresset.CompileError) as caught:
+        cresset.script(KeepsNone())
+    assert "annotate it in the class's body, `last: Optional[Tensor]`" in str(caught.value)

@@ -1,6 +1,9 @@
 """Script modules in packages of torch.package."""
 
 import io
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -104,3 +107,44 @@ def test_under_torch_jits_names(monkeypatch):
         monkeypatch.setattr(package_exporter, "_gate_torchscript_serialization", False)
         loaded = packaged(module)
         assert isinstance(loaded, torch.jit.ScriptModule) and torch.equal(loaded(X), module(X))
+
+
+def test_static_modules():
+    module = cresset.script(Scaled(2.0)).eval()
+    static = cresset.static_module(module, optimize_memory=False)
+    loaded = packaged({"a": static, "b": [static]})
+    assert isinstance(loaded["a"], cresset.StaticModule) and loaded["a"] is loaded["b"][0]
+    assert torch.equal(loaded["a"](X), static(X)) and repr(loaded["a"]._options) == repr(static._options)
+
+
+@cresset.compile
+def compiled_by_name(x):
+    return x * 2 + 1
+
+
+def test_captured_modules_and_functions():
+    eager = Scaled(2.0)
+    compiled, function = cresset.compile(eager), cresset.compile(torch.nn.functional.gelu)
+    buffer = io.BytesIO()
+    with PackageExporter(buffer) as exporter:
+        exporter.intern([__name__])
+        exporter.extern(["pytest", "cresset", "io", "sys"])
+        exporter.save_pickle(
+            "models", "model.pkl", {"module": compiled, "function": function, "named": compiled_by_name}
+        )
+    buffer.seek(0)
+    loaded = PackageImporter(buffer).load_pickle("models", "model.pkl")
+    expected = eager(X)
+    for _ in range(3):
+        assert torch.equal(loaded["module"](X), expected)
+        assert torch.equal(loaded["function"](X), torch.nn.functional.gelu(X))
+        assert torch.equal(loaded["named"](X), X * 2 + 1)
+    assert type(loaded["module"]) is not type(compiled) and loaded["named"] is not compiled_by_name  # the package's own
+
+
+def test_damaged_records(tmp_path):
+    program = Path(__file__).parents[1] / "fuzz" / "hostile_packages.py"
+    command = [sys.executable, str(program), "--count", "60", "--seed", "5"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "60 packages:" in done.stdout and "loaded" in done.stdout and "raised" in done.stdout

@@ -432,3 +432,33 @@ def test_errors_of_what_is_missing(action):
     with pytest.raises((ValueError, KeyError)) as raised:
         action(cresset.script([1, 2]), cresset.script({1: 2}))
     assert not isinstance(raised.value, TypeError)
+
+
+@pytest.mark.parametrize(
+    "read", [iter, lambda d: iter(d.keys()), lambda d: iter(d.values()), lambda d: iter(d.items()), reversed]
+)
+@pytest.mark.parametrize(
+    "change", [lambda d: d.update(z=3), lambda d: d.pop("a"), lambda d: d.clear(), lambda d: d.update(a=5)]
+)
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_dicts_that_change_while_they_are_read(read, change, steps):
+    def outcome(d):
+        seen, items = [], read(d)
+        for _ in range(steps):
+            seen.append(next(items))
+        change(d)
+        try:
+            return seen + list(items)
+        except RuntimeError as error:
+            return seen, str(error)
+
+    values = {"a": 1, "b": 2}
+    expected, found = outcome(dict(values)), outcome(cresset.script(dict(values)))
+    if isinstance(expected, list) and isinstance(found, list):
+        return  # Python's iterators read values late
+    assert found == expected
+
+
+def test_fromkeys():
+    made = cresset.script({"a": 1}).fromkeys(["x", "y"], 3)
+    assert isinstance(made, cresset.ScriptDict) and made == {"x": 3, "y": 3}

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 import zipfile
 from pathlib import Path
@@ -899,6 +900,110 @@ def test_an_interrupt_reaches_forks_that_nobody_waits_for():
     assert torch.equal(module(X, 1), X + 1)
 
 
+SPINS = """
+def spin(x: Tensor, n: int) -> Tensor:
+  while n > 0:
+    x = x + 1
+  return x
+
+def spin_beside(x: Tensor, n: int) -> Tensor:
+  first = torch.jit.fork(spin, x, n)
+  second = torch.jit.fork(spin, x, n)
+  return spin(x, n) + torch.jit.wait(first) + torch.jit.wait(second)
+
+def wait_for_two(x: Tensor, n: int) -> Tensor:
+  first = torch.jit.fork(spin_beside, x, n)
+  second = torch.jit.fork(spin_beside, x, n)
+  return torch.jit.wait(first) + torch.jit.wait(second)
+"""
+
+
+def busy():
+    """How many threads of this process are computing."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    time.sleep(0.2)
+    return (time.process_time() - cpu) / (time.perf_counter() - wall)
+
+
+def is_idle():
+    return any(busy() < 0.3 for _ in range(50))
+
+
+@pytest.mark.parametrize("name", ["spin_beside", "wait_for_two"])
+@pytest.mark.parametrize("by_time", [False, True])
+def test_forks_end_with_an_interrupted_call(name, by_time):
+    unit = cresset.CompilationUnit(SPINS)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    for _ in range(3):
+        if by_time:
+            with pytest.raises(cresset.LimitError), cresset.Limits(seconds=0.2):
+                getattr(unit, name)(X, 1)
+        else:
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            with pytest.raises(KeyboardInterrupt):
+                getattr(unit, name)(X, 1)
+        assert is_idle()
+    signal.signal(signal.SIGALRM, before)
+    assert torch.equal(getattr(unit, name)(X, 0), X * (3 if name == "spin_beside" else 6))
+
+
+handed_out = []
+
+
+@torch.jit.ignore
+def hand_out(future: torch.jit.Future[torch.Tensor]) -> None:
+    handed_out.append(future)
+
+
+def spin(x, n: int):
+    while n > 0:
+        x = x + 1
+    return x
+
+
+def spin_beside_a_fork(x, n: int):
+    hand_out(torch.jit.fork(spin, x, n))
+    return spin(x, n)
+
+
+def test_who_waits_for_a_fork_of_an_interrupted_call_gets_an_error():
+    errors = []
+
+    def wait():
+        while not handed_out:
+            time.sleep(0.01)
+        try:
+            handed_out.pop().wait()
+        except RuntimeError as error:
+            errors.append(str(error))
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            cresset.script(spin_beside_a_fork)(X, 1)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    waiter.join(20)
+    assert not waiter.is_alive() and "the call that started it was interrupted" in errors[0]
+
+
+def raise_beside_a_fork(x, n: int):
+    hand_out(torch.jit.fork(spin, x, n))
+    if n < 0:
+        raise ValueError("too little")
+    return x
+
+
+def test_forks_of_a_call_that_raises_go_on():
+    """As in torch.jit: nobody has interrupted the call."""
+    with pytest.raises(ValueError, match="too little"):
+        cresset.script(raise_beside_a_fork)(X, -1)
+    assert torch.equal(handed_out.pop().wait(), X)
+
+
 # ---- limits ----
 
 LIMITED = """
@@ -1786,3 +1891,224 @@ class ForksItself(torch.nn.Module):
 def test_functions_that_fork_themselves_are_frozen():
     frozen = cresset.freeze(cresset.script(ForksItself()).eval())
     assert frozen(100) == 100
+
+
+# ---- memory of autograd's graph
+
+
+RECORDS = """
+def chain(x: Tensor, n: int) -> Tensor:
+  for i in range(n):
+    x = x + 1
+  return x
+
+def separate(x: Tensor, n: int) -> List[Tensor]:
+  kept: List[Tensor] = []
+  for i in range(n):
+    kept.append(x + 1)
+  return kept
+
+def dropped(x: Tensor, n: int) -> Tensor:
+  for i in range(n):
+    y = x
+    for j in range(100):
+      y = y * 2 + 1
+  return x
+"""
+
+
+def test_nodes_of_autograds_graph_count():
+    unit, x = cresset.CompilationUnit(RECORDS), torch.ones(4, requires_grad=True)
+    with cresset.Limits(memory=20 * MB):
+        for name in ("chain", "separate"):
+            for n in (200_000, 1_000_000):
+                with pytest.raises(cresset.LimitError, match="20.0 MiB"):
+                    getattr(unit, name)(x, n)
+            with torch.no_grad():
+                unit.chain(x, 200_000)
+        assert unit.chain(x, 5_000).tolist() == [5001.0] * 4
+        assert torch.equal(unit.dropped(x, 1_000), x)  # 200,000 nodes, of which few live at one time
+
+
+# ---- graphs of an untrusted program, wherever they are put
+
+
+class ReadsInFork(torch.nn.Module):
+    def read(self, name: str):
+        return torch.from_file(name, size=2)
+
+    def forward(self, x, name: str):
+        if x.sum() > 100:
+            x = torch.jit.wait(torch.jit.fork(self.read, name))
+        return x + self.read(name)
+
+
+def inserted(graph):
+    """In a graph of one's own, beside an operator of one's own."""
+    own = cresset.Graph()
+    inputs = [own.addInput() for _ in graph.inputs()]
+    for mine, theirs in zip(inputs, graph.inputs()):
+        mine.setType(theirs.type())
+    (result,) = own.insertGraph(graph, inputs)
+    own.registerOutput(own.insert("aten::neg", [result]))
+    return own
+
+
+def cloned(graph):
+    own = cresset.Graph()
+    copies = {}
+    for value in graph.inputs():
+        copies[value.debugName()] = own.addInput().setType(value.type())
+    for node in graph.nodes():
+        copy = own.insertNode(own.createClone(node, lambda value: copies[value.debugName()]))
+        for mine, theirs in zip(copy.outputs(), node.outputs()):
+            copies[theirs.debugName()] = mine
+    for value in graph.outputs():
+        own.registerOutput(copies[value.debugName()])
+    return own
+
+
+def within_a_node(graph):
+    """As the attribute of a node of a graph of one's own."""
+    own = cresset.Graph()
+    inputs = [own.addInput().setType(value.type()) for value in graph.inputs()]
+    node = own.insertNode(own.create("prim::fork", inputs, 1))
+    node.g_("Subgraph", graph.copy())
+    result = next(iter(graph.outputs())).type()
+    node.output().setType(cresset.parse_type(f"Future[{result.annotation_str}]"))
+    waits = own.insertNode(own.create("aten::wait", [node.output()], 1))
+    own.registerOutput(waits.output().setType(result))
+    return own
+
+
+def with_passes(graph):
+    for name in ("inline", "cse", "peephole", "propagate_types", "functionalize", "canonicalize", "dce"):
+        graph = graph.copy()
+        getattr(cresset.passes, name)(graph)
+    return graph
+
+
+def graphs_of(module):
+    """Ways in which code of a module comes out of it, as graphs that take the module and its arguments."""
+    graph, function = module.forward.graph, cresset.function_from_graph
+    yield graph
+    yield module.forward.inlined_graph
+    yield module._c._get_method("forward").graph
+    yield graph.copy().copy()
+    yield with_passes(graph)
+    for change in (inserted, cloned, within_a_node):
+        yield change(graph)
+        yield change(module.forward.inlined_graph)
+    yield function("g", graph).graph
+    yield function("g", inserted(function("g", graph).inlined_graph)).graph
+    unit = cresset.CompilationUnit()
+    unit.create_function("g", graph)
+    yield unit.g.graph
+    yield module.__copy__().forward.graph
+
+
+def calls_of(graph, *args):
+    """What makes a function of a graph, and calls it."""
+    yield lambda: cresset.function_from_graph("g", graph)(*args)
+    yield lambda: cresset.CompilationUnit().create_function("g", graph)(*args)
+    yield lambda: cresset.static_module(graph)(*args)
+    yield lambda: TORCHS["_create_function_from_graph"]("g", graph)(*args)
+    yield lambda: TORCHS["_jit_interpret_graph"](graph, args)
+    yield lambda: caller(graph)(*args)
+
+
+TORCHS = dict(cresset._graph_passes.functions(torch._C))
+
+
+def caller(graph):
+    """A function of one's own that calls one of the graph."""
+    g = cresset.function_from_graph("g", graph)
+    own, inputs = cresset.Graph(), []
+    for value in graph.inputs():
+        inputs.append(own.addInput().setType(value.type()))
+    own.registerOutput(own.insertGraph(cresset.script(g).inlined_graph, inputs)[0])
+    return cresset.function_from_graph("own", own)
+
+
+@pytest.mark.parametrize("make", [ReadsFile, ReadsInFork])
+def test_graphs_keep_the_policy(tmp_path, make):
+    path = tmp_path / "two.bin"
+    path.write_bytes(bytes(8))
+    data, args = save(make()), (X[0], str(path))
+    trusted = cresset.load(data, trusted=True)
+    for graph in graphs_of(trusted):
+        cresset.function_from_graph("g", graph)(trusted, *args)
+    module, count = cresset.load(data), 0
+    for graph in graphs_of(module):
+        for call in calls_of(graph, module, *args):
+            with pytest.raises(cresset.UserError, match="may not call aten::from_file"):
+                call()
+            count += 1
+    assert count > 70
+
+
+def test_ones_own_graphs_are_trusted(tmp_path):
+    """Text that is parsed is new code."""
+    path = tmp_path / "two.bin"
+    path.write_bytes(bytes(8))
+    graph = cresset.parse_ir(
+        """graph(%name : str):
+  %size : int = prim::Constant[value=2]()
+  %none : NoneType = prim::Constant()
+  %false : bool = prim::Constant[value=0]()
+  %y : Tensor = aten::from_file(%name, %none, %size, %none, %none, %none, %false)
+  return (%y)"""
+    )
+    with pytest.raises(cresset.UserError, match="may not call aten::from_file"):
+        loaded = cresset.load(save(Reads()))
+        cresset.function_from_graph("g", loaded.forward.graph)(loaded, str(path))
+    assert cresset.function_from_graph("g", graph)(str(path)).tolist() == [0, 0]
+
+
+def test_what_is_made_of_fork_bodies_keeps_the_policy(tmp_path):
+    path = tmp_path / "two.bin"
+    path.write_bytes(bytes(8))
+    graph = cresset.load(save(Forks())).forward.graph
+    (fork,) = graph.findAllNodes("prim::fork")
+    body = fork.g("Subgraph")
+    with pytest.raises(cresset.UserError, match="may not call aten::from_file"):
+        cresset.function_from_graph("g", body)(str(path))
+
+
+@pytest.mark.parametrize("limits", [{"seconds": 0.1}, {"memory": "20MB"}])
+def test_graphs_keep_the_limits(limits):
+    module = cresset.load(save(Grows()), limits=cresset.Limits(**limits))
+    for graph in graphs_of(module):
+        for call in calls_of(graph, module, 1):
+            with pytest.raises(cresset.LimitError):
+                call()
+        assert cresset.function_from_graph("g", graph)(module, 0) == 0
+
+
+def test_forks_of_graphs_are_not_at_one_time():
+    """They would race for a list, in memory."""
+    code = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from test_untrusted import ForksOnOneList, X, cresset, graphs_of, save
+module = cresset.load(save(ForksOnOneList()))
+for graph in graphs_of(module):
+    function = cresset.function_from_graph("g", graph)
+    for _ in range(3):
+        function(module, X, 5000)
+print("done")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(Path(__file__).parent)], capture_output=True, text=True, timeout=300
+    )
+    assert done.stdout == "done\n", done.stderr[-2000:]
+
+
+def test_graphs_of_what_a_trusted_function_calls(tmp_path):
+    """Shown with calls inlined, a trusted function has code of an untrusted program in it."""
+    path = tmp_path / "two.bin"
+    path.write_bytes(bytes(8))
+    held = cresset.script(Holds(cresset.load(save(ReadsFile())))).eval()
+    for module in (held, cresset.freeze(held)):
+        with pytest.raises(cresset.UserError, match="may not call aten::from_file"):
+            cresset.function_from_graph("g", module.forward.inlined_graph)(module, X, str(path))

@@ -11,11 +11,13 @@
 
 #include "arguments.h"
 #include "cresset/cresset.h"
+#include "cresset/ir/literal.h"
 #include "cresset/module/values.h"
 #include "cresset/ops/format.h"
 #include "cresset/ops/limits.h"
 #include "cresset/ops/nesting.h"
 #include "cresset/static_runtime/static_module.h"
+#include "cresset/support/string_literal.h"
 #include "cresset/support/suggest.h"
 #include "inspection.h"
 
@@ -100,6 +102,28 @@ void save(const c10::IValue& value, const std::string& path) {
     throw cresset::UserError("--save: there were no tensors in the result of type " + cresset::describeType(value));
 }
 
+/// As scripts print it, but with the signs of zeros and, within containers, the quotes of strings.
+std::string textOf(const c10::IValue& value, bool within = false) {
+  const auto join = [](const auto& values) {
+    std::string text;
+    for (const c10::IValue& each : values) text += (text.empty() ? "" : ", ") + textOf(each, /*within=*/true);
+    return text;
+  };
+  if (value.isDouble()) return cresset::floatToText(value.toDouble());
+  if (value.isString() && within) return cresset::quoteString(value.toStringRef());
+  if (value.isList()) return "[" + join(value.toListRef()) + "]";
+  const bool is_plain_tuple = value.isTuple() && !value.type()->expectRef<c10::TupleType>().schema();
+  if (is_plain_tuple) {
+    const auto& elements = value.toTupleRef().elements();
+    return "(" + join(elements) + (elements.size() == 1 ? ",)" : ")");
+  }
+  if (!value.isGenericDict()) return cresset::toPrinted(value);
+  std::string text;
+  for (const auto& entry : value.toGenericDict())
+    text += (text.empty() ? "" : ", ") + textOf(entry.key(), true) + ": " + textOf(entry.value(), true);
+  return "{" + text + "}";
+}
+
 struct RunOptions {
   std::string file, method = "forward", output, device;
   std::vector<std::string> words;
@@ -167,7 +191,8 @@ int runMethod(const RunOptions& options) {
   // Last, since it may fail: the time has been told by then.
   if (options.output.empty()) {
     const cresset::CallLimits limits({options.limit_seconds, options.limit_memory});
-    std::cout << cresset::toPrinted(result) << "\n";
+    cresset::requireShallow(result, "printing the result");
+    std::cout << textOf(result) << "\n";
   } else {
     save(result, options.output);
   }

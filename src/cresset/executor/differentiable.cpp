@@ -313,6 +313,7 @@ class Region : public CompiledSubgraph, public std::enable_shared_from_this<Regi
       result->all_come_in &= incoming[i] || differentiable_outputs_[i] >= num_outputs_;
     result->program = Program::make();
     Function& function = result->program->declare(c10::QualifiedName("gradient"), {});
+    gradient.graph->setRules({});  // it is autograd's, which no policy refuses and no limit stops
     function.setGraph(gradient.graph);
     result->function = &function;
     return result;

@@ -17,7 +17,6 @@
 #include "cresset/executor/report.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/interpreter/profile.h"
-#include "cresset/ops/policy.h"
 #include "cresset/passes/channels_last.h"
 #include "cresset/support/error.h"
 
@@ -205,7 +204,7 @@ const Executor& executorOf(Function& function) {
 }  // namespace
 
 std::shared_ptr<const Executable> compileFunction(Function& function) {
-  if (const auto& policy = function.program().rules().policy) policy->check(*function.graph());
+  checkPolicies(*function.graph());
   return std::make_shared<Executor>(function);
 }
 

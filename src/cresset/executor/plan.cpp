@@ -22,8 +22,6 @@
 #include "cresset/ir/nesting.h"
 #include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
-#include "cresset/ops/policy.h"
-#include "cresset/passes/inline_limits.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
 #include "cresset/support/options.h"
@@ -601,10 +599,7 @@ std::shared_ptr<const PreparedFunction> prepareGraph(
   Graph& graph = *prepared->graph;
   const KeepAnalyses kept(graph);
   const std::string name = function.qualname().qualifiedName();
-  {
-    const InliningUnder limits(function.program().rules().limits);
-    inlineForPlans(graph, name);
-  }
+  inlineForPlans(graph, name);
   const auto most = static_cast<size_t>(options::plan_nodes());
   if (graph.numNodes() > most) {
     throw UserError(
@@ -614,7 +609,7 @@ std::shared_ptr<const PreparedFunction> prepareGraph(
   forgetTypes(graph.block());
   simplifyForPlans(graph, name);
   // Functions that were inlined are called without being compiled by themselves.
-  if (const auto& policy = function.program().rules().policy) policy->check(graph);
+  checkPolicies(graph);
   std::vector<c10::TypePtr> arguments;
   for (const Value* input : graph.inputs()) arguments.push_back(input->type());
   std::vector<AttributePath> attributes = AttributeLifter(graph).run();

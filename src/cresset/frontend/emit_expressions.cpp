@@ -214,6 +214,12 @@ Value* FunctionEmitter::emitUnary(const UnaryOp& expr) {
                            kind == c10::TypeKind::ComplexType || kind == c10::TypeKind::NumberType;
     return is_number ? value : builtin(expr.range(), Symbol::aten("positive"), {value});
   }
+  const bool is_int =
+      value->type()->kind() == c10::TypeKind::IntType || value->type()->kind() == c10::TypeKind::BoolType;
+  if (!minus && is_int) {  // as Python has it, of bools too
+    if (value->type()->kind() == c10::TypeKind::BoolType) value = builtin(expr.range(), Symbol::aten("Int"), {value});
+    return builtin(expr.range(), aten::__xor__, {value, constant(expr.range(), int64_t(-1))});
+  }
   return builtin(expr.range(), minus ? aten::neg : aten::bitwise_not, {value});
 }
 
@@ -231,7 +237,12 @@ Value* FunctionEmitter::emitBinary(const SourceRange& range, int op, Value* lhs,
   }
   if (lhs->type()->kind() == c10::TypeKind::ClassType)
     SimpleValue(lhs).attr(range, *this, row->method);  // the error that names the method
-  return builtin(range, Symbol::fromQualString(row->kind), {lhs, rhs});
+  // Overloads for bools would take a tensor beside one for its truth.
+  if (lhs->type()->kind() == c10::TypeKind::BoolType && rhs->type()->isSubtypeOf(*c10::TensorType::get()))
+    lhs = builtin(range, prim::NumToTensor, {lhs});
+  const Symbol kind = Symbol::fromQualString(row->kind);
+  makeBothComplex(range, graph, kind, lhs, rhs);
+  return builtin(range, kind, {lhs, rhs});
 }
 
 Value* FunctionEmitter::emitContains(const SourceRange& range, Value* element, const SugaredValuePtr& container) {

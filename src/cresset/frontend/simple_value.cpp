@@ -267,8 +267,10 @@ void SimpleValue::setAttr(const SourceRange& range, EmitContext& cx, const std::
   if (!converted || !converted->type()->isSubtypeOf(*expected)) {
     std::string advice;
     if (expected->kind() == c10::TypeKind::NoneType) {
-      const bool tensor = value->type()->kind() == c10::TypeKind::TensorType;
-      const std::string wanted = name + ": Optional[" + (tensor ? "Tensor" : typeName(*value->type())) + "]";
+      TypePtr given = value->type();
+      if (const auto optional = given->cast<c10::OptionalType>()) given = optional->getElementType();
+      const bool tensor = given->kind() == c10::TypeKind::TensorType;
+      const std::string wanted = name + ": Optional[" + (tensor ? "Tensor" : typeName(*given)) + "]";
       advice =
           cls->is_module()
               ? ". '" + name + "' was None, which shows no other type; annotate it in the class's body, `" + wanted +

@@ -82,7 +82,27 @@ SugaredValuePtr BuiltinFunction::call(
     const std::vector<NamedValue>& kwargs, size_t num_binders) {
   if (name_ == aten::wait) return std::make_shared<SimpleValue>(insertWait(range, cx, args, kwargs, self_));
   if (name_ == prim::awaitable_wait) return resultFor(insertAwaitableWait(range, cx, args, kwargs, self_), num_binders);
+  if ((name_ == aten::div || name_ == aten::pow) && args.size() == 2 && kwargs.empty() && !self_) {
+    Value *left = args[0].get(cx.graph), *right = args[1].get(cx.graph);
+    makeBothComplex(range, cx.graph, name_, left, right);
+    const std::vector<NamedValue> converted{NamedValue(left, args[0].range), NamedValue(right, args[1].range)};
+    return resultFor(insertOp(cx.graph, name_, converted, {}, range), num_binders);
+  }
   return resultFor(insertOp(cx.graph, name_, args, kwargs, range, self_), num_binders);
+}
+
+void makeBothComplex(const SourceRange& range, Graph& graph, Symbol kind, Value*& left, Value*& right) {
+  if (kind != aten::div && kind != aten::pow) return;
+  const auto convert = [&](Value* other, Value*& number) {
+    const c10::TypeKind type = number->type()->kind();
+    const bool has_overload = type == c10::TypeKind::FloatType && kind == aten::pow;
+    const bool is_real =
+        type == c10::TypeKind::IntType || type == c10::TypeKind::BoolType || type == c10::TypeKind::FloatType;
+    if (other->type()->kind() == c10::TypeKind::ComplexType && is_real && !has_overload)
+      number = insertOp(graph, Symbol::aten("Complex"), {NamedValue(number, range)}, {}, range);
+  };
+  convert(left, right);
+  convert(right, left);
 }
 
 static bool isNumber(const c10::Type& type) {

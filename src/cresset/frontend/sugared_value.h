@@ -108,6 +108,10 @@ class SimpleValue : public SugaredValue {
 /// The names of a class's attributes, methods, properties and constants, for "did you mean".
 std::vector<std::string> namesOf(const c10::ClassType& type);
 
+/// Quotients and powers of complex numbers and others have overloads for complex numbers, and ones whose type says that
+/// the result is a float: makes the other operand complex.
+void makeBothComplex(const SourceRange& range, Graph& graph, Symbol kind, Value*& left, Value*& right);
+
 /// An operator by name, perhaps bound to a receiver: `torch.add`, `x.add`.
 class BuiltinFunction : public SugaredValue {
  public:

@@ -3,6 +3,7 @@
 #include <ATen/core/function.h>
 #include <c10/util/SmallVector.h>
 
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -43,6 +44,22 @@ class CallOfCode final : public AwaitedCall {
  private:
   std::shared_ptr<const Code> code_;
 };
+
+/// Whether a call that ends with the error ends its forks, too: it is interrupted, or has passed a limit.
+bool endsForks(const std::exception_ptr& error) {
+  const auto ends = [](const std::string& name) {
+    return name == "builtins.KeyboardInterrupt" || name == kLimitErrorClass;
+  };
+  try {
+    std::rethrow_exception(error);
+  } catch (const ScriptError& raised) {
+    return ends(raised.pythonClass());
+  } catch (const ScriptRaise& raised) {
+    return ends(raised.pythonClass());
+  } catch (...) {
+    return false;
+  }
+}
 
 /// Null if the function is not one of ours, or does not run as Code.
 const Code* codeOf(torch::jit::Function& function, uint32_t num_inputs) {
@@ -147,15 +164,23 @@ void runNow(RunThread& thread, const Code& code, Stack& stack, bool is_profiled,
       if (--thread.nested_runs != 0) return;
       if (thread.serial_forks) [[unlikely]]
         SerialForks::endCall();
+      if (thread.cancellation && !thread.runs_fork) [[unlikely]]
+        thread.cancellation = nullptr;
       EnteredModes::exitAll();
     }
     RunThread& thread;
   } nesting(thread);
   // A run that throws has left all its frames, but is not used again: exceptions are rare.
   run->start(code, stack, memory);
-  run->resume(is_profiled);
-  if (thread.nested_runs == 1 && thread.serial_forks) [[unlikely]]
-    SerialForks::finishCall();
+  try {
+    run->resume(is_profiled);
+    if (thread.nested_runs == 1 && thread.serial_forks) [[unlikely]]
+      SerialForks::finishCall();
+  } catch (...) {
+    if (thread.nested_runs == 1 && thread.cancellation && !thread.runs_fork && endsForks(std::current_exception()))
+      thread.cancellation->cancel();
+    throw;
+  }
   run->takeResults(stack);
   if (!run->isLarge()) thread.spare_run = std::move(run);
 }
@@ -260,9 +285,7 @@ void Run::callWithinLimits(const Code& callee, const uint32_t* operands, uint32_
 
 void Run::call(const Code& callee, const uint32_t* operands, uint32_t num_inputs) {
   if (callee.limits.any()) [[unlikely]] {
-    const Limits& own = frames_.back().code->limits;
-    if (callee.limits.seconds != own.seconds || callee.limits.memory != own.memory)
-      return callWithinLimits(callee, operands, num_inputs);
+    if (callee.limits != frames_.back().code->limits) return callWithinLimits(callee, operands, num_inputs);
   }
   const uint32_t caller_base = frames_.back().base;
   const c10::IValue* constants = frames_.back().code->constants.data();

@@ -5,6 +5,8 @@
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue_inl.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -33,12 +35,47 @@ size_t ContainerMeter::ownWeight(const c10::IValue& value) {
   return 0;
 }
 
+namespace {
+
+/// The node that has recorded the tensor's operator. No new one is made, as Tensor::grad_fn() does for views that were
+/// written to.
+torch::autograd::Node* recordedNode(const at::Tensor& tensor) {
+  const auto* meta = tensor.defined() ? torch::autograd::impl::get_autograd_meta(tensor) : nullptr;
+  return meta ? meta->grad_fn_.get() : nullptr;
+}
+
+/// Beside ownWeight(): the node of autograd's graph that an operator has made of it.
+size_t weightOfNode(const c10::IValue& value) {
+  return value.isTensor() && recordedNode(value.toTensor()) ? ContainerMeter::kTapeNode : 0;
+}
+
+/// The weight of the nodes of autograd's graph that the tensor keeps and that are not among `seen`.
+size_t weightOfTape(const at::Tensor& tensor, std::unordered_set<const void*>& seen) {
+  std::vector<torch::autograd::Node*> open;
+  size_t weight = 0;
+  const auto visit = [&](torch::autograd::Node* node) {
+    if (!node || !seen.insert(node).second) return;
+    weight += ContainerMeter::kTapeNode;
+    open.push_back(node);
+  };
+  visit(recordedNode(tensor));
+  while (!open.empty()) {
+    torch::autograd::Node* node = open.back();
+    open.pop_back();
+    for (const torch::autograd::Edge& edge : node->next_edges()) visit(edge.function.get());
+  }
+  return weight;
+}
+
+}  // namespace
+
 size_t ContainerMeter::weightOfResult(const c10::IValue& value) {
-  size_t weight = ownWeight(value);
+  size_t weight = ownWeight(value) + weightOfNode(value);
   if (value.isList()) {
-    for (const c10::IValue& element : listOf(value).list) weight += ownWeight(element);
+    for (const c10::IValue& element : listOf(value).list) weight += ownWeight(element) + weightOfNode(element);
   } else if (value.isTuple()) {
-    for (const c10::IValue& element : value.toTupleRef().elements()) weight += ownWeight(element);
+    for (const c10::IValue& element : value.toTupleRef().elements())
+      weight += ownWeight(element) + weightOfNode(element);
   }
   return weight;
 }
@@ -52,7 +89,8 @@ void ContainerMeter::audit(const std::vector<const c10::IValue*>& roots, size_t 
     const bool is_container = value.isString() || value.isList() || value.isGenericDict() || value.isTuple() ||
                               value.isObject() || value.isFuture() || value.isAwait();
     if (value.isTensor()) {
-      if (seen.insert(value.toTensor().unsafeGetTensorImpl()).second) weight += ownWeight(value);
+      if (seen.insert(value.toTensor().unsafeGetTensorImpl()).second)
+        weight += ownWeight(value) + weightOfTape(value.toTensor(), seen);
     } else if (is_container && seen.insert(value.internalToPointer()).second)
       open.push_back(value);
   };

@@ -1,5 +1,5 @@
-// What a run's lists, dicts, strings, tuples, objects and tensors (beside their data) weigh, for runs with a memory
-// limit.
+// What a run's lists, dicts, strings, tuples, objects and tensors (beside their data, with the nodes of autograd's
+// graph that they hold) weigh, for runs with a memory limit.
 //
 // Counting every release would cost all runs; so growth is added up, which is cheap and never too little, and only when
 // the sum passes the limit (by a sixteenth, so that this stays rare) are the run's live values weighed. That weight
@@ -22,7 +22,8 @@ class ContainerMeter {
   // Estimates from the layouts of c10's containers, rounded up.
   static constexpr size_t kHeader = 96;  // of a heap object with its allocation
   static constexpr size_t kFuture = 256;
-  static constexpr size_t kTensor = 512;  // a tensor beside its data, with what autograd keeps of a view
+  static constexpr size_t kTensor = 512;     // a tensor beside its data, with what autograd keeps of a view
+  static constexpr size_t kTapeNode = 1024;  // of autograd's graph, with what it keeps of tensors beside their data
 
   explicit ContainerMeter(std::shared_ptr<RunBudget> budget) : budget_(std::move(budget)) {}
   ~ContainerMeter() { budget_->addContainers(-counted_); }
@@ -39,7 +40,7 @@ class ContainerMeter {
 
   /// What a value holds itself, and its elements one level down: what an operator that made it has built.
   static size_t weightOfResult(const c10::IValue& value);
-  /// What a list, dict, string or tensor holds itself.
+  /// What a list, dict, string or tensor holds itself, but for autograd's graph.
   static size_t ownWeight(const c10::IValue& value);
 
   /// Refuses calls whose result is known to be larger than the limit: an operator that cuts a tensor into a million

@@ -596,9 +596,11 @@ std::shared_ptr<const Code> emitCode(
   code->hot_loops = options.hot_loops;
   code->guards = std::move(options.sites);
   code->name = std::move(name);
-  if (auto owner = program.lock()) {
-    code->limits = owner->rules().limits;
-    code->serial_forks = owner->rules().policy != nullptr;
+  code->limits = limitsOf(graph);
+  code->serial_forks = hasPolicy(graph);
+  if (auto owner = program.lock()) {  // of parts that the optimizer has made
+    code->limits = tightest(code->limits, owner->rules().limits);
+    code->serial_forks |= owner->rules().policy != nullptr;
   }
   code->program = std::move(program);
   Emitter(graph, *code, options).run();

@@ -17,12 +17,13 @@
 namespace cresset {
 
 /// What a script inherits from the thread that forked it: grad and inference mode, dispatch keys, modes, the profiler;
-/// autocast's dtypes, which c10's snapshot lacks; limits, and who runs forks.
+/// autocast's dtypes, which c10's snapshot lacks; limits, who runs forks, and what ends them.
 class ScriptState {
  public:
   ScriptState()
       : budget_(RunBudget::currentShared()),
         launcher_(RunThread::current().launcher),
+        cancellation_(RunThread::current().cancellation),
         caches_(at::autocast::is_autocast_cache_enabled()) {
     for (size_t i = 0; i < kDevices.size(); ++i) dtypes_[i] = at::autocast::get_autocast_dtype(kDevices[i]);
   }
@@ -43,6 +44,7 @@ class ScriptState {
   at::ThreadLocalState locals_;
   std::shared_ptr<RunBudget> budget_;
   std::shared_ptr<const TaskLauncher> launcher_;
+  std::shared_ptr<Cancellation> cancellation_;
   bool caches_;
   std::array<at::ScalarType, kDevices.size()> dtypes_{};
 };
@@ -51,17 +53,24 @@ class ScriptState::Guard {
  public:
   explicit Guard(const ScriptState& state) : guard_(state.locals_), budget_(state.budget_) {
     state.setAutocast();
-    RunThread::current().launcher = state.launcher_;
+    RunThread& thread = RunThread::current();
+    thread.launcher = state.launcher_;
+    thread.cancellation = state.cancellation_;
+    ran_fork_ = std::exchange(thread.runs_fork, true);
   }
   ~Guard() {
     before_.setAutocast();
-    RunThread::current().launcher = before_.launcher_;
+    RunThread& thread = RunThread::current();
+    thread.launcher = before_.launcher_;
+    thread.cancellation = before_.cancellation_;
+    thread.runs_fork = ran_fork_;
   }
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
  private:
   const ScriptState before_;
+  bool ran_fork_;
   const at::ThreadLocalStateGuard guard_;
   const BudgetScope budget_;
 };
@@ -149,6 +158,8 @@ bool isInterrupt(const std::exception_ptr& error) {
 
 FuturePtr startFork(std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs, c10::TypePtr result_type) {
   auto future = c10::make_intrusive<c10::ivalue::Future>(std::move(result_type));
+  RunThread& thread = RunThread::current();
+  if (thread.nested_runs > 0 && !thread.cancellation) thread.cancellation = std::make_shared<Cancellation>();
   ForkedRun fork;
   fork.run = std::make_shared<Run>();
   fork.future = future;

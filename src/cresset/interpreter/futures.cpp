@@ -223,6 +223,11 @@ int InterruptPoll::poll() {
   if (ThreadPool::isStopping() && ThreadPool::onWorker()) {
     throw ScriptRaise("builtins.KeyboardInterrupt", "interrupted: the process is ending");
   }
+  const RunThread& thread = RunThread::current();
+  if (thread.cancellation && thread.cancellation->isCancelled()) {
+    throw ScriptRaise(
+        "builtins.RuntimeError", "the fork was dropped: the call that started it was interrupted, or passed a limit");
+  }
   const RunBudget* limits = RunBudget::current();
   if (limits) limits->checkTime();
   if (!check && !limits) return budget = kMaxBudget;

@@ -12,6 +12,7 @@
 
 #include <ATen/core/ivalue.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 
@@ -58,6 +59,16 @@ c10::intrusive_ptr<c10::ivalue::Future> startForkFromOutside(
 
 /// Blocks until the future is done; throws ScriptRaise if the thread is interrupted.
 void blockOn(c10::ivalue::Future& future);
+
+/// Ends the forks of a call that is over before they are: they raise at their next poll.
+class Cancellation {
+ public:
+  void cancel() { is_cancelled_.store(true, std::memory_order_relaxed); }
+  bool isCancelled() const { return is_cancelled_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> is_cancelled_{false};
+};
 
 /// The calling thread's interrupt check and when to ask it next.
 class InterruptPoll {

@@ -24,6 +24,9 @@ struct RunThread {
   InterruptPoll interrupt;
   /// Forks of the call that the thread is in, from its first fork on.
   std::shared_ptr<SerialForks> serial_forks;
+  /// Of the call that the thread is in, from its first fork on, or whose fork it runs.
+  std::shared_ptr<Cancellation> cancellation;
+  bool runs_fork = false;
   /// Runs the forks that are started here; null for the pool of threads.
   std::shared_ptr<const TaskLauncher> launcher;
   /// Kept, so that a call allocates nothing.

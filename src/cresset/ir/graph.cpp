@@ -193,6 +193,12 @@ void Block::eraseOutput(size_t i) {
   return_->removeInput(i);
 }
 
+void Graph::addRules(const Rules& rules) {
+  for (const auto& each : rules) {
+    if (std::find(rules_.begin(), rules_.end(), each) == rules_.end()) rules_.push_back(each);
+  }
+}
+
 // ---- copies
 
 Attribute Graph::cloneAttribute(const Attribute& attribute, int depth) {
@@ -210,6 +216,7 @@ Attribute Graph::cloneAttribute(const Attribute& attribute, int depth) {
 /// doesn't define go through `outer`.
 void Graph::cloneContents(
     const Block* source, Block* target, const std::function<Value*(Value*)>& outer, bool keep_numbers, int depth) {
+  if (source->graph_ != this) addRules(source->graph_->rules_);
   // A copy of the whole graph maps by number, which is faster by far; a copy of a block must not cost a graph's size.
   std::vector<Value*> by_number(keep_numbers ? source->graph_->next_unique_ : 0);
   std::unordered_map<const Value*, Value*> map;
@@ -277,6 +284,7 @@ void Block::cloneFrom(const Block* source, const std::function<Value*(Value*)>& 
 Node* Graph::createClone(const Node* node, const std::function<Value*(Value*)>& map, bool copy_blocks) {
   if (!node) throw UserError("Can't copy a null node.");
   node->checkMovable("copy");
+  if (node->graph_ != this) addRules(node->graph_->rules_);
   Node* copy = create(node->kind_, node->outputs_.size());
   try {
     copy->reserveOperands(node->num_operands_);

@@ -51,7 +51,8 @@ namespace attr = c10::attr;
 class Block;
 class Graph;
 class Node;
-class Operator;  // ops/operator.h
+class Operator;       // ops/operator.h
+struct ProgramRules;  // program/rules.h
 class Value;
 
 /// One input slot of a node. Linked into the use list of the value that it holds.
@@ -533,6 +534,13 @@ class Graph : public std::enable_shared_from_this<Graph> {
   /// The value of this name (without '%'); null if there is none.
   Value* findValue(std::string_view debug_name) const;
 
+  /// What the programs may do that nodes come from; empty if anything. Copies of nodes, and graphs that become
+  /// attributes of nodes, bring along those of their graphs.
+  using Rules = std::vector<std::shared_ptr<const ProgramRules>>;
+  const Rules& rules() const { return rules_; }
+  void setRules(Rules rules) { rules_ = std::move(rules); }
+  void addRules(const Rules& rules);
+
   /// Graphs in attributes of nodes have counts of their own. Names of values, and where nodes come from, don't count.
   const EditCounts& edits() const { return edits_; }
   /// What others keep beside the graph (analysis/graph_analyses.h); copies of the graph begin without it.
@@ -577,6 +585,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
   size_t live_nodes_ = 0;
   uint32_t next_unique_ = 0;
   EditCounts edits_;
+  Rules rules_;
   std::unique_ptr<Attachment> attachment_;
 };
 

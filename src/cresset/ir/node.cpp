@@ -317,6 +317,10 @@ Node* Node::setAttribute(Symbol name, Attribute value) {
   if (value.kind() == Attribute::Kind::Graph && value.asGraph().get() == graph_) {
     throw UserError("A graph can't be an attribute of a node of its own.", range_);
   }
+  if (value.kind() == Attribute::Kind::Graph) graph_->addRules(value.asGraph()->rules_);
+  if (value.kind() == Attribute::Kind::Graphs) {
+    for (const auto& graph : value.asGraphs()) graph_->addRules(graph->rules_);
+  }
   ++graph_->edits_.structure;
   for (auto& [key, old] : attributes_) {
     if (key != name) continue;

@@ -67,6 +67,14 @@ struct Context {
   SourceRange last_place;
 };
 
+/// Of the name of a node's section without the number.
+size_t lengthOfKind(const IrScanner& scanner, const std::string& section, const IrToken& at) {
+  const size_t underscore = section.rfind('_'), scope = section.rfind("::") + 2;
+  if (underscore != std::string::npos && underscore > scope) return underscore;
+  scanner.fail(
+      "the section of a node is named as the node, with `_` and a number: 'with " + section + "_0 = graph(…)'", at);
+}
+
 class GraphParser {
  public:
   explicit GraphParser(Context& context)
@@ -176,7 +184,7 @@ class GraphParser {
     SourceRange kind_range{scanner_.source(), kind_start.begin, kind_start.end};
     bool is_section = context_.section_names.contains(kind);
     std::string section = kind;
-    if (is_section) kind.resize(kind.rfind('_'));
+    if (is_section) kind.resize(lengthOfKind(scanner_, kind, kind_start));
     Symbol symbol = Symbol::fromQualString(kind);
     if (symbol == prim::Param || symbol == prim::Return)
       scanner_.fail(kind + " can't be written as a node", kind_start);

@@ -163,15 +163,10 @@ class Cloner {
     auto graph = source.graph()->copy();
     mapBlock(*graph->block());
     graphs_.push_back(graph);
-    // What the original may not call, the copy may not call either.
-    const auto policy = source.program().rules().policy;
     c10::FunctionSchema schema = mapSchema(source.getSchema());
     program_->usePrograms(*graph);
-    Function& result =
-        program_->declare(c10::QualifiedName(*owner.name(), source.name()), [graph, policy](Function& function) {
-          if (policy && policy != function.program().rules().policy) policy->check(*graph);
-          function.setGraph(graph);
-        });
+    Function& result = program_->declare(
+        c10::QualifiedName(*owner.name(), source.name()), [graph](Function& function) { function.setGraph(graph); });
     result.setSchema(std::move(schema));
     result.setDocString(std::string(source.doc_string()));
     result.setSourceRange(source.sourceRange());
@@ -234,7 +229,7 @@ namespace {
 std::shared_ptr<Program> programForCopies(const Program& original) {
   if (!original.family()) return const_cast<Program&>(original).shared_from_this();
   auto own = Program::make(original.family());
-  own->setRules(original.rules());
+  own->setRules(original.sharedRules());
   return own;
 }
 

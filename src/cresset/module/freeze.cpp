@@ -16,7 +16,6 @@
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/channels_last.h"
-#include "cresset/passes/inline_limits.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/program/shown_types.h"
 #include "cresset/support/error.h"
@@ -59,25 +58,6 @@ bool canBeFolded(const IValue& value, size_t& budget) {
 /// In forks within forks, calls are inlined to that depth: a function that forks itself would have no end.
 constexpr int kMaxForkDepth = 32;
 
-void setDepths(Block* block, int depth, std::unordered_map<const Graph*, int>& depths) {
-  for (Node* node : block->nodes()) {
-    for (Block* inner : node->blocks()) setDepths(inner, depth, depths);
-    if (const auto* forked = forkedBy(node)) depths[forked->get()] = depth;
-  }
-}
-
-/// Graphs, those of forks after the ones that start them, and in how many forks each stands.
-std::vector<std::pair<Graph*, int>> withDepths(const std::vector<Graph*>& graphs) {
-  std::unordered_map<const Graph*, int> depths;
-  std::vector<std::pair<Graph*, int>> result;
-  for (Graph* graph : graphs) {
-    const int depth = depths[graph];
-    setDepths(graph->block(), depth + 1, depths);
-    result.emplace_back(graph, depth);
-  }
-  return result;
-}
-
 class Freezer {
  public:
   Freezer(const Module& module, const FreezeOptions& options)
@@ -87,7 +67,6 @@ class Freezer {
   }
 
   Module run() {
-    const InliningUnder limits(result_.program()->rules().limits);
     // Folding an attribute decides branches, which takes away writes to other attributes, and so on. What is folded
     // away makes room for more calls: all rounds together may inline as much as one run of the pass.
     size_t inlined = 0;
@@ -95,7 +74,7 @@ class Freezer {
       changed = false;
       kept_.analyze(methods_);
       for (const EntryMethod& method : methods_) {
-        for (const auto& [graph, depth] : withDepths(withForks(*method.graph))) {
+        for (const auto& [graph, depth] : withForkDepths(*method.graph)) {
           const size_t before = graph->numNodes();
           const bool may_inline = inlined < kMaxInlinedNodes && depth < kMaxForkDepth;
           changed |= foldAttributes(

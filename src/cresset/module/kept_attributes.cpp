@@ -85,13 +85,13 @@ void collectWriting(Block* block, AliasDb& memory, std::vector<const Node*>& wri
   }
 }
 
-void collectForks(Block* block, std::vector<Graph*>& graphs) {
+void collectForks(Block* block, int depth, std::vector<std::pair<Graph*, int>>& graphs) {
   for (Node* node : block->nodes()) {
     if (const auto* forked = forkedBy(node)) {
-      graphs.push_back(forked->get());
-      collectForks((*forked)->block(), graphs);
+      graphs.emplace_back(forked->get(), depth);
+      collectForks((*forked)->block(), depth + 1, graphs);
     }
-    for (Block* inner : node->blocks()) collectForks(inner, graphs);
+    for (Block* inner : node->blocks()) collectForks(inner, depth, graphs);
   }
 }
 
@@ -101,9 +101,15 @@ const std::shared_ptr<Graph>* forkedBy(const Node* node) {
   return runsApart(*node) ? &node->g(attr::Subgraph) : nullptr;
 }
 
+std::vector<std::pair<Graph*, int>> withForkDepths(Graph& graph) {
+  std::vector<std::pair<Graph*, int>> graphs{{&graph, 0}};
+  collectForks(graph.block(), 1, graphs);
+  return graphs;
+}
+
 std::vector<Graph*> withForks(Graph& graph) {
-  std::vector<Graph*> graphs{&graph};
-  collectForks(graph.block(), graphs);
+  std::vector<Graph*> graphs;
+  for (const auto& [each, depth] : withForkDepths(graph)) graphs.push_back(each);
   return graphs;
 }
 

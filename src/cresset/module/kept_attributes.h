@@ -37,6 +37,8 @@ struct EntryMethod {
 const std::shared_ptr<Graph>* forkedBy(const Node* node);
 /// The graph, and what it forks, outermost first.
 std::vector<Graph*> withForks(Graph& graph);
+/// And in how many forks each stands.
+std::vector<std::pair<Graph*, int>> withForkDepths(Graph& graph);
 
 inline bool holdsModule(const IValue& value) {
   return value.isObject() && value.toObject()->type()->is_module();

@@ -29,6 +29,7 @@ struct Limits {
   std::optional<size_t> memory;  // bytes
 
   bool any() const { return seconds || memory; }
+  bool operator==(const Limits&) const = default;
 };
 
 /// What one call from outside may take, and has taken. Throws ScriptRaise of kLimitErrorClass.

@@ -10,6 +10,7 @@
 #include "cresset/ops/messages.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
+#include "cresset/support/string_literal.h"
 
 namespace cresset {
 
@@ -136,16 +137,19 @@ constexpr Row kConversionRows[] = {
     {"aten::oct(int i) -> str", kernel([](int64_t i) { return inBase(i, 8, "0o"); })},
     {"aten::bin(int i) -> str", kernel([](int64_t i) { return inBase(i, 2, "0b"); })},
     {"aten::ord(str string) -> int", kernel([](const std::string& s) {
-       if (s.size() != 1) {
+       if (s.size() == 1) return static_cast<int64_t>(static_cast<unsigned char>(s[0]));
+       uint32_t code_point = 0;
+       if (s.empty() || decodeUtf8(s, code_point) != s.size())
          fail("String for ord() must be 1 character, found " + std::to_string(s.size()));
-       }
-       return static_cast<int64_t>(static_cast<unsigned char>(s[0]));
+       return static_cast<int64_t>(code_point);
      })},
     {"aten::chr(int i) -> str", kernel([](int64_t i) {
        if (i < 0 || i >= 0x110000) {
          fail("chr() arg not in range(0x110000), found " + std::to_string(i));
        }
-       return std::string(1, static_cast<char>(i));
+       std::string text;
+       appendUtf8(text, static_cast<uint32_t>(i));
+       return text;
      })},
     {"aten::Size(int[] sizes) -> int[]", kernel([](IValue& sizes) { return std::move(sizes); })},
 };

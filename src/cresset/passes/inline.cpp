@@ -6,9 +6,10 @@
 // interfaces stay. Calls that lead back to a function that is being inlined stay too, so that recursion ends. Every
 // inlined node remembers through which calls it came (Node::inlinedCall), from which errors print the script's stack.
 //
-// Code of a program that may not do anything (ProgramRules) obeys that where it stands in another's, too: a function
-// that calls what its own program's policy refuses stays a call, which raises, and so does one that has limits of its
-// own.
+// Code with rules (program/rules.h) obeys them where it stands in other code, too: a function that calls what a policy
+// of its own refuses stays a call, which raises, and so does one that has limits other than the code around it. What is
+// inlined may do what it does, so the graph takes on no rules. As they are shown, calls are inlined whatever they may
+// do, and the graph takes on their rules.
 //
 // A program of a few lines can stand for more nodes than any machine holds: f1 calls f2 twice, f2 calls f3 twice, and
 // so on. So a graph grows by a bounded number of nodes and calls are followed to a bounded depth; calls beyond stay
@@ -27,8 +28,6 @@
 #include "cresset/ir/nesting.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
-#include "cresset/ops/policy.h"
-#include "cresset/passes/inline_limits.h"
 #include "cresset/passes/inline_subgraphs.h"
 #include "cresset/passes/pass.h"
 #include "cresset/passes/pipelines.h"
@@ -37,8 +36,6 @@
 
 namespace cresset {
 namespace {
-
-thread_local Limits limits_of_inlining;
 
 constexpr int kMaxDepth = 500;         // calls inside of each other
 constexpr size_t kMaxNesting = 1'000;  // blocks inside of each other
@@ -138,8 +135,10 @@ class Inliner {
         changed = true;
       } else if (callee && !mustStay(node->inlinedCall(), callee->qualname().qualifiedName())) {
         const std::shared_ptr<Graph> body = is_for_people_ ? callee->editableGraph(tidyDefinition) : callee->graph();
-        const bool is_inlined = (is_for_people_ || mayStandElsewhere(*callee, *body)) && pay(*body, *node);
+        const bool is_inlined = (is_for_people_ || mayStandIn(*block, *callee, *body)) && pay(*body, *node);
+        const Graph::Rules rules = block->graph().rules();
         node = is_inlined ? inlineCall(node, *callee, *body) : node->next();  // continues with the callee's own calls
+        if (!is_for_people_) block->graph().setRules(rules);
         changed |= is_inlined;
       } else {
         node = node->next();
@@ -157,19 +156,18 @@ class Inliner {
     return true;
   }
 
-  /// Whether the function's code does in another program what it does in its own.
-  bool mayStandElsewhere(Function& function, Graph& body) {
-    const ProgramRules& rules = function.program().rules();
-    if (!rules.policy && !rules.limits.any()) [[likely]]
+  /// Whether the function's code does in the block what it does by itself.
+  bool mayStandIn(const Block& block, const Function& function, Graph& body) {
+    if (body.rules().empty()) [[likely]]
       return true;
-    const Limits &own = rules.limits, &around = limits_of_inlining;
-    if (own.any() && (own.seconds != around.seconds || own.memory != around.memory)) return false;
+    const Limits own = limitsOf(body);
+    if (own.any() && own != limitsOf(block.graph())) return false;
     const auto [known, is_new] = is_allowed_.try_emplace(&function, true);
-    if (is_new && rules.policy) {
+    if (is_new && hasPolicy(body)) {
       // Its forks must not run at one time.
       if (startsForks(*body.block())) return known->second = false;
       try {
-        rules.policy->check(body);
+        checkPolicies(body);
       } catch (const UserError&) {
         known->second = false;
       }
@@ -179,7 +177,7 @@ class Inliner {
 
   bool is_for_people_;
   size_t left_ = kMaxInlinedNodes;
-  std::unordered_map<const Function*, bool> is_allowed_;  // by their programs' policies
+  std::unordered_map<const Function*, bool> is_allowed_;  // by their policies
 };
 
 /// Whether nothing but attributes of the object and the thread's state may be other ones after the method.
@@ -221,12 +219,6 @@ bool markContexts(Block* block) {
 }
 
 }  // namespace
-
-InliningUnder::InliningUnder(const Limits& limits) : previous_(std::exchange(limits_of_inlining, limits)) {}
-
-InliningUnder::~InliningUnder() {
-  limits_of_inlining = previous_;
-}
 
 Function* calleeOf(const Node* node) {
   torch::jit::Function* function = nullptr;

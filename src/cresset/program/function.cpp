@@ -91,6 +91,7 @@ void Function::ensure_defined() {
     try {
       f.definer_(f);
       CRESSET_CHECK(f.graph_ != nullptr, "the definer of '" + f.name_.qualifiedName() + "' set no graph");
+      addRules(*f.graph_, f.program_->sharedRules());
       if (!f.hasSchema()) f.setSchema(schemaOfGraph(f.name_, *f.graph_));
       f.program_->usePrograms(*f.graph_);
     } catch (...) {
@@ -199,10 +200,18 @@ void Function::setGraph(std::shared_ptr<Graph> graph) {
   current_.store(&graph_, std::memory_order_release);
   if (state_.load(std::memory_order_relaxed) == State::Defining) return;  // ensure_defined finishes
   CRESSET_CHECK(graph_ != nullptr, "setGraph(null) on '" + name_.qualifiedName() + "'");
+  addRules(*graph_, program_->sharedRules());
   if (!hasSchema()) setSchema(schemaOfGraph(name_, *graph_));
   program_->usePrograms(*graph_);
   definer_ = nullptr;
   state_.store(State::Defined, std::memory_order_release);
+}
+
+Limits Function::limits() const {
+  const Limits& own = program_->rules().limits;
+  if (!isDefined()) return own;
+  const Graph& graph = **current_.load(std::memory_order_acquire);
+  return graph.rules().empty() ? own : tightest(own, limitsOf(graph));
 }
 
 const Executable& Function::executable() {
@@ -220,7 +229,7 @@ const Executable& Function::executable() {
 void Function::run(Stack& stack) {
   if (const Executable* ready = executable_ptr_.load(std::memory_order_acquire)) [[likely]]
     return ready->run(stack);
-  const CallLimits limits(program_->rules().limits);  // for compiling, too
+  const CallLimits within(limits());  // for compiling, too
   try {
     executable().run(stack);
   } catch (const ScriptRaise& error) {

@@ -67,6 +67,15 @@ void emptyType(c10::NamedType& type) {
 
 }  // namespace
 
+void Program::setRules(ProgramRules rules) {
+  rules_ = rules.any() ? std::make_shared<const ProgramRules>(std::move(rules)) : nullptr;
+}
+
+const ProgramRules& Program::rules() const {
+  static const ProgramRules none;
+  return rules_ ? *rules_ : none;
+}
+
 Program::~Program() {
   {
     auto& live = LivePrograms::get();

@@ -24,21 +24,12 @@
 #include <vector>
 
 #include "cresset/ir/graph.h"
-#include "cresset/ops/limits.h"
 #include "cresset/program/executable.h"
+#include "cresset/program/rules.h"
 
 namespace cresset {
 
-class OperatorPolicy;
 class Program;
-
-/// What the code of a program may do. Belongs to the program, so that whatever is added to it later obeys it too.
-struct ProgramRules {
-  /// Which operators and C++ classes it may use; null if any.
-  std::shared_ptr<const OperatorPolicy> policy;
-  /// Of each call from outside.
-  Limits limits;
-};
 
 /// A named function with a graph. Methods are functions whose first argument is `self`.
 class Function final : public torch::jit::Function {
@@ -72,6 +63,9 @@ class Function final : public torch::jit::Function {
   /// For definers, and for what replaces the body before the first run: what editableGraph() returned before is
   /// detached.
   void setGraph(std::shared_ptr<Graph> graph);
+
+  /// Of each call from outside: those of the program, and of the programs that its graph comes from.
+  Limits limits() const;
 
   /// The code that runs; compiled on first use by compileFunction.
   const Executable& executable();
@@ -149,9 +143,12 @@ class Program : public std::enable_shared_from_this<Program> {
   c10::ClassTypePtr findClass(const c10::QualifiedName& name) const;
   std::vector<c10::NamedTypePtr> types() const;
 
-  /// Set before anything of the program is compiled.
-  void setRules(ProgramRules rules) { rules_ = std::move(rules); }
-  const ProgramRules& rules() const { return rules_; }
+  /// Whatever is added to the program later obeys them, too. Set before anything of it is defined.
+  void setRules(ProgramRules rules);
+  void setRules(std::shared_ptr<const ProgramRules> rules) { rules_ = std::move(rules); }
+  const ProgramRules& rules() const;
+  /// Null if it may do anything.
+  const std::shared_ptr<const ProgramRules>& sharedRules() const { return rules_; }
 
   /// `name`, or with a number in its last module atom ("___torch_mangle_3") if it is taken.
   c10::QualifiedName mangle(const c10::QualifiedName& name);
@@ -193,7 +190,7 @@ class Program : public std::enable_shared_from_this<Program> {
   const std::shared_ptr<ProgramFamily> family_;
   std::recursive_mutex definition_mutex_;  // of a program without a family
   bool may_use_others_;
-  ProgramRules rules_;
+  std::shared_ptr<const ProgramRules> rules_;
   std::vector<std::unique_ptr<Function>> functions_;
   std::unordered_map<c10::QualifiedName, Function*> function_index_;
   std::vector<c10::NamedTypePtr> types_;

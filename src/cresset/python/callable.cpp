@@ -295,7 +295,7 @@ PyObject* callTarget(PyObject* callable, PyObject* const* args, size_t nargsf, P
       if (auto result = callByOverride(callable, args, static_cast<size_t>(PyVectorcall_NARGS(nargsf)), names))
         return result->release().ptr();
     }
-    const CallLimits limits(target.program->rules().limits);
+    const CallLimits limits(target.function->limits());
     const Signature& signature = signatureOf(target);
     const auto nargs = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
     StackLease lease;

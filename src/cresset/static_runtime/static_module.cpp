@@ -4,7 +4,6 @@
 
 #include "cresset/executor/plan.h"
 #include "cresset/module/freeze.h"
-#include "cresset/ops/policy.h"
 #include "cresset/static_runtime/static_program.h"
 #include "cresset/support/error.h"
 #include "cresset/support/options.h"
@@ -13,22 +12,20 @@ namespace cresset {
 
 namespace {
 
-/// A function of the graph in a program of its own, which keeps those that it uses and obeys the rules of the first.
+/// A function of the graph in a program of its own, which keeps those that it uses.
 std::shared_ptr<StaticProgram> programOf(
-    const c10::QualifiedName& name, const std::shared_ptr<Graph>& graph, const Program* rules,
-    const c10::FunctionSchema* schema, IValue self, const StaticModuleOptions& options) {
+    const c10::QualifiedName& name, const std::shared_ptr<Graph>& graph, const c10::FunctionSchema* schema, IValue self,
+    const StaticModuleOptions& options) {
   CompilationUnit unit;
-  if (rules) unit.program()->setRules(rules->rules());
   Function* function = unit.create_function(name, graph);
   if (schema) function->setSchema(*schema);
   function->ensure_defined();
-  if (const auto& policy = unit.program()->rules().policy) policy->check(*function->graph());
+  checkPolicies(*function->graph());
   return std::make_shared<StaticProgram>(unit.program(), *function, std::move(self), options);
 }
 
 std::shared_ptr<StaticProgram> programOf(Function& function, IValue self, const StaticModuleOptions& options) {
-  return programOf(
-      function.qualname(), function.graph(), &function.program(), &function.getSchema(), std::move(self), options);
+  return programOf(function.qualname(), function.graph(), &function.getSchema(), std::move(self), options);
 }
 
 /// The frozen form of a module, which does not change.
@@ -51,7 +48,7 @@ StaticModule::StaticModule(Function& function, const StaticModuleOptions& option
     : program_(programOf(function, IValue(), options)) {}
 
 StaticModule::StaticModule(const std::shared_ptr<Graph>& graph, const StaticModuleOptions& options)
-    : program_(programOf(c10::QualifiedName("static"), graph, nullptr, nullptr, IValue(), options)) {}
+    : program_(programOf(c10::QualifiedName("static"), graph, nullptr, IValue(), options)) {}
 
 IValue StaticModule::operator()(std::vector<IValue> args, const Kwargs& kwargs) const {
   Stack stack = program_->bind(std::move(args), kwargs);

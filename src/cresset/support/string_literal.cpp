@@ -118,24 +118,6 @@ SourceRange part(const SourceRange& whole, size_t begin, size_t end) {
   return {whole.source, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
 }
 
-void appendUtf8(std::string& out, uint32_t c) {
-  if (c < 0x80) {
-    out += static_cast<char>(c);
-  } else if (c < 0x800) {
-    out += static_cast<char>(0xc0 | (c >> 6));
-    out += static_cast<char>(0x80 | (c & 0x3f));
-  } else if (c < 0x10000) {
-    out += static_cast<char>(0xe0 | (c >> 12));
-    out += static_cast<char>(0x80 | ((c >> 6) & 0x3f));
-    out += static_cast<char>(0x80 | (c & 0x3f));
-  } else {
-    out += static_cast<char>(0xf0 | (c >> 18));
-    out += static_cast<char>(0x80 | ((c >> 12) & 0x3f));
-    out += static_cast<char>(0x80 | ((c >> 6) & 0x3f));
-    out += static_cast<char>(0x80 | (c & 0x3f));
-  }
-}
-
 /// The pieces of source text [begin, end): the body of an f-string, or (`in_spec`) a format spec.
 std::vector<FormatPiece> splitPieces(
     const SourceRange& literal, const StringPrefix& prefix, size_t begin, size_t end, bool in_spec, int depth) {
@@ -355,6 +337,24 @@ std::vector<FormatPiece> splitFormatString(const SourceRange& literal) {
   CRESSET_CHECK(readStringPrefix(literal.text(), 0, prefix) && prefix.format, "an f-string token");
   size_t begin = literal.begin + prefix.length + prefix.quotes;
   return splitPieces(literal, prefix, begin, literal.end - prefix.quotes, false, 0);
+}
+
+void appendUtf8(std::string& out, uint32_t c) {
+  if (c < 0x80) {
+    out += static_cast<char>(c);
+  } else if (c < 0x800) {
+    out += static_cast<char>(0xc0 | (c >> 6));
+    out += static_cast<char>(0x80 | (c & 0x3f));
+  } else if (c < 0x10000) {
+    out += static_cast<char>(0xe0 | (c >> 12));
+    out += static_cast<char>(0x80 | ((c >> 6) & 0x3f));
+    out += static_cast<char>(0x80 | (c & 0x3f));
+  } else {
+    out += static_cast<char>(0xf0 | (c >> 18));
+    out += static_cast<char>(0x80 | ((c >> 12) & 0x3f));
+    out += static_cast<char>(0x80 | ((c >> 6) & 0x3f));
+    out += static_cast<char>(0x80 | (c & 0x3f));
+  }
 }
 
 size_t decodeUtf8(std::string_view s, uint32_t& code_point) {

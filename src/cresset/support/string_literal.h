@@ -55,6 +55,9 @@ std::vector<FormatPiece> splitFormatString(const SourceRange& literal);
 /// `text` as a TorchScript string literal in double quotes that the lexer reads back to the same bytes.
 std::string quoteString(std::string_view text);
 
+/// Adds the UTF-8 of a code point.
+void appendUtf8(std::string& out, uint32_t c);
+
 /// Length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none; sets the code point.
 size_t decodeUtf8(std::string_view text, uint32_t& code_point);
 

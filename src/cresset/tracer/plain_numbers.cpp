@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cresset/ops/operator_forms.h"
 #include "cresset/tracer/computed_sizes.h"
 #include "cresset/tracer/recorder.h"
 
@@ -278,9 +279,13 @@ bool isAmong(std::span<const IValue> arguments, const c10::SymNode& number) {
 std::vector<PlacedNumber> Recorder::placePlainNumbers(const Operator& op, std::span<const IValue> arguments) {
   if (call_.numbers.empty()) return {};
   // Where views are removed, its form that copies.
-  static const Symbol kSelect = aten::select;
-  static const Symbol kSelectCopy = Symbol::fromQualString(std::string(kSelect.toQualString()) + "_copy");
-  if (op.kind() == kSelect || op.kind() == kSelectCopy) {
+  static const Symbol kSelectCopy = [] {
+    for (const Operator* select : OperatorTable::get().overloads(aten::select)) {
+      if (const Operator* copy = copyForm(select->schema())) return copy->kind();
+    }
+    return Symbol(aten::select);
+  }();
+  if (op.kind() == aten::select || op.kind() == kSelectCopy) {
     if (auto placed = placeIndex(op, arguments); !placed.empty()) return placed;
   }
   std::vector<PlainNumber*> waiting;
