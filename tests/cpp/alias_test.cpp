@@ -5,8 +5,10 @@
 #include <ATen/core/jit_type.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
@@ -265,6 +267,45 @@ with prim::DifferentiableGraph_0 = graph(%p : Tensor, %q : Tensor):
   CHECK(db.mayAlias(f["x"], subgraph.outputs()[0]));
   CHECK_FALSE(db.mayAlias(f["y"], subgraph.outputs()[0]));
   CHECK_FALSE(db.mayAlias(f["x"], subgraph.inputs()[1]));
+}
+
+TEST_CASE("alias: keys and partners say of all pairs what questions about two say") {
+  Fixture f(R"(graph(%x : Tensor, %y : Tensor, %l : Tensor[], %any : Any, %n : int):
+  %one : int = prim::Constant[value=1]()
+  %a : Tensor = aten::mul(%x, %one)
+  %v : Tensor = aten::select(%a, %one, %one)
+  %b : Tensor = aten::mul(%y, %one)
+  %row : Tensor = aten::select(%x, %one, %one)
+  %made : Tensor[] = prim::ListConstruct(%b, %row)
+  %e : Tensor = aten::__getitem__(%l, %one)
+  %o : Tensor[] = aten::append(%l, %a)
+  return (%v, %made, %e)
+)");
+  const auto check = [&] {
+    AliasDb aliases(*f.graph);
+    const std::vector<const char*> names{"x", "y", "l", "any", "n", "a", "v", "b", "row", "made", "e", "o"};
+    for (const char* one : names) aliases.reached(f[one]);
+    const auto of = [&](const char* name, bool partners) {
+      std::set<MemoryKey> found;
+      for (const Location location : aliases.reached(f[name]))
+        for (const MemoryKey key : partners ? aliases.partners(location) : aliases.keys(location)) found.insert(key);
+      return found;
+    };
+    size_t sharing = 0;
+    for (const char* one : names) {
+      for (const char* other : names) {
+        const auto keys = of(one, false), partners = of(other, true);
+        const bool meet = std::ranges::any_of(keys, [&](MemoryKey key) { return partners.contains(key); });
+        CHECK(meet == aliases.mayContainAlias(f[one], f[other]));
+        sharing += meet;
+      }
+    }
+    return sharing;
+  };
+  const size_t sharing = check();
+  CHECK(sharing > 12);
+  setMemory(*f.graph->block()->paramNode(), {0, 1, -1, -1, -1});
+  CHECK(check() < sharing);
 }
 
 TEST_CASE("alias: a graph that writes to nothing is analyzed when a question needs it") {

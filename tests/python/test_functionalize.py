@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import time
 
 import pytest
 import torch
@@ -593,3 +594,26 @@ def test_random_programs_of_arguments_that_share_memory(part):
             assert end != "differs", text
             ends[end] += 1
         assert ends["equal"] > 125 and ends["kept"] < 5, ends
+
+
+@pytest.mark.parametrize("shape", ["arguments", "appends"])
+def test_time_grows_with_the_graph(shape):
+    """Not with its square: 16 times the nodes take 16 times as long, or a few times that on a busy machine."""
+
+    def seconds(count):
+        lines = ["%one : int = prim::Constant[value=1]()", "%l : Tensor[] = prim::ListConstruct()"]
+        for i in range(count):
+            if shape == "appends":
+                lines.append(f"%x{i} : Tensor = aten::mul(%x, %one)")
+            lines.append(f"%w{i} : Tensor = aten::add_(%x{i}, %one, %one)")
+            if shape == "appends":
+                lines.append(f"%m{i} : Tensor[] = aten::append(%l, %x{i})")
+        inputs = ", ".join(f"%x{i} : Tensor" for i in range(count)) if shape == "arguments" else "%x : Tensor"
+        graph = cresset.parse_ir(f"graph({inputs}):\n" + "\n".join(f"  {x}" for x in lines) + "\n  return (%l)\n")
+        start = time.perf_counter()
+        cresset.passes.functionalize(graph, distinct_inputs=True)
+        cresset.passes.reinplace(graph, distinct_inputs=True)
+        return time.perf_counter() - start
+
+    small = min(seconds(500) for _ in range(5))
+    assert min(seconds(8000) for _ in range(2)) < 100 * small
