@@ -279,13 +279,14 @@ bool isAmong(std::span<const IValue> arguments, const c10::SymNode& number) {
 std::vector<PlacedNumber> Recorder::placePlainNumbers(const Operator& op, std::span<const IValue> arguments) {
   if (call_.numbers.empty()) return {};
   // Where views are removed, its form that copies.
+  static const Symbol kSelect = aten::select;
   static const Symbol kSelectCopy = [] {
-    for (const Operator* select : OperatorTable::get().overloads(aten::select)) {
+    for (const Operator* select : OperatorTable::get().overloads(kSelect)) {
       if (const Operator* copy = copyForm(select->schema())) return copy->kind();
     }
-    return Symbol(aten::select);
+    return kSelect;
   }();
-  if (op.kind() == aten::select || op.kind() == kSelectCopy) {
+  if (op.kind() == kSelect || op.kind() == kSelectCopy) {
     if (auto placed = placeIndex(op, arguments); !placed.empty()) return placed;
   }
   std::vector<PlainNumber*> waiting;
