@@ -245,6 +245,10 @@ def f(x: Tensor):
         ("a = x * 2\n  a.detach().add_(1)\n  return a", "autograd does not see"),
         ("held = [x * 2]\n  held[0].add_(1)\n  return held", "which memory it is is not known"),
         ("a = x * 2\n  with torch.no_grad():\n    a.add_(1)\n  return a", "changes the state of the thread"),
+        (
+            "a = x * 2\n  v = a[0]\n  a.add_(1)\n  with torch.no_grad():\n    b = v * 2\n  return v, b",
+            "changes the state of the thread",
+        ),
     ],
 )
 def test_reasons(body, reason):
@@ -254,6 +258,31 @@ def test_reasons(body, reason):
     assert reason in str(error.value)
     left = cresset.functional.writes_left(plain.graph)
     assert len(left) == 1 and reason in left[0] and ":" in left[0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a = x * 2\n  with torch.no_grad():\n    b = a.sum()\n    c = a[0] + 1\n  a.add_(1)\n  a[1].mul_(x[0])\n  return a, b, c",
+        "with torch.no_grad():\n    a = x * 2\n    a[0].add_(x[1])\n    a.mul_(3)\n  return a + x, a",
+        "with torch.no_grad():\n    b = x.sum()\n  x.mul_(3)\n  return x, b",
+    ],
+)
+def test_where_gradients_are_not_recorded(body):
+    """Writes go that are in the state in which the tensor was made."""
+    plain, functional = functionalized(f"def f(x: Tensor):\n  {body}\n")
+    for _ in range(3):
+        found = []
+        for function in (plain, functional):
+            leaf = torch.arange(4.0).view(2, 2).requires_grad_()
+            results = function(leaf * 1)
+            gradients = [
+                torch.autograd.grad((t * t).sum(), leaf, retain_graph=True)[0].tolist() if t.requires_grad else None
+                for t in results
+            ]
+            found.append(([t.tolist() for t in results], gradients))
+        assert found[0] == found[1]
+        assert any(gradient is not None for gradient in found[0][1])
 
 
 def test_distinct_inputs():

@@ -43,6 +43,9 @@ class StateScopes {
     return found == scopes_.end() ? 0 : found->second;
   }
 
+  /// Whether the block, and all in it, surely leaves the thread in the state in which it was entered.
+  bool isBalanced(const Block* block) const { return !unbalanced_.contains(block); }
+
  private:
   bool findUnbalanced(const Block* block);
   void visit(const Block* block);

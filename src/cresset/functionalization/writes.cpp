@@ -103,7 +103,8 @@ Overlap overlapOf(const Operator& writer) {
   return writer.isPointwise() ? WholeOnly : Allowed;
 }
 
-Writes::Writes(Graph& graph, const Places& places, bool inputs_are_distinct) : graph_(graph), places_(places) {
+Writes::Writes(Graph& graph, const Places& places, bool inputs_are_distinct)
+    : graph_(graph), places_(places), scopes_(graph) {
   number(graph.block());
   collect(graph.block());
   if (!memories_.empty()) {
@@ -161,7 +162,7 @@ void Writes::number(Block* block) {
 
 void Writes::collect(Block* block) {
   for (Node* node : block->nodes()) {
-    state_changes_ |= changesState(*node) || node->kind() == prim::BailOut;
+    has_guards_ |= node->kind() == prim::BailOut;
     collect(node);
     for (Block* inner : node->blocks()) collect(inner);
   }
@@ -275,7 +276,8 @@ void Writes::checkRoots() {
   std::unordered_map<Location, std::vector<WrittenMemory*>> nested;
   std::unordered_set<Location> crowded;
   for (const auto& memory : memories_) {
-    if (state_changes_) leave(*memory, "the graph changes the state of the thread (grad mode, autocast) or has guards");
+    if (has_guards_) leave(*memory, "the graph has guards");
+    checkScopes(memory->root);
     if (memory->is_input) {
       inputs_.push_back(memory.get());
       continue;
@@ -297,6 +299,29 @@ void Writes::checkRoots() {
       crowded.insert(location);
     }
   }
+}
+
+/// In which state of the thread the node runs; for what a block returns, in that in which it was entered.
+uint32_t Writes::scopeOf(const Node* node) const {
+  const Block* block = node->owningBlock();
+  const bool is_end = node == block->returnNode() || node == block->paramNode();
+  if (!is_end) return scopes_.of(node);
+  return block->owningNode() ? scopes_.of(block->owningNode()) : 0;
+}
+
+/// A write computes in the state in which the tensor was made, or the new value would have another place in autograd
+/// than the tensor; and a view is made again where it is read, which has to be the state in which it was made.
+void Writes::checkScopes(const Value* value) {
+  const Place* place = places_.of(value);
+  WrittenMemory& memory = *by_root_.at(place->root);
+  const uint32_t scope = scopeOf(value->node());
+  const bool is_root = place->kind == Place::Kind::Root;
+  const auto runsElsewhere = [&](const Node* node) { return scopeOf(node) != scope; };
+  const bool is_elsewhere =
+      is_root ? std::ranges::any_of(memory.writes, runsElsewhere)
+              : std::ranges::any_of(value->uses(), [&](const Use& use) { return runsElsewhere(use.user); });
+  if (is_elsewhere || !scopes_.isBalanced(graph_.block()))
+    leave(memory, "the graph changes the state of the thread (grad mode, autocast) while it uses the tensor");
 }
 
 /// Whether the node, which may write to the memory, is none of its own writes, and may run while the tensor is there: a
@@ -415,6 +440,7 @@ void Writes::findHolder(const Value* value) {
 void Writes::checkPart(const Value* value) {
   const Place* place = places_.of(value);
   WrittenMemory& memory = *by_root_.at(place->root);
+  if (place->kind != Place::Kind::Root) checkScopes(value);
   if (place->kind == Place::Kind::List && aliases_->hasWriters(value)) leave(memory, "a list of its views is changed");
   if (place->kind != Place::Kind::Root && isReadAcross(value, memory.resizes))
     leave(memory, "a view of it was made before an operator may give it other sizes, and is used after that");
@@ -453,6 +479,7 @@ void Writes::checkHolders(WrittenMemory& memory) {
           memory, "a result of " + nameOf(*holder->value->node()) +
                       " may share or hold its memory and is made in the branch or loop that writes");
     }
+    if (scopeOf(node) != 0) return leave(memory, "its new value would be copied where the thread has another state");
     if (!memory.closed_before || node->isBefore(memory.closed_before)) memory.closed_before = node;
   }
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/analysis/ambient_state.h"
 #include "cresset/functionalization/holders.h"
 #include "cresset/functionalization/places.h"
 #include "cresset/ir/graph.h"
@@ -90,6 +91,8 @@ class Writes {
   WrittenMemory& memoryOf(const Value* root);
   void leaveTogether();
   void checkRoots();
+  void checkScopes(const Value* value);
+  uint32_t scopeOf(const Node* node) const;
   void checkOutArguments();
   void findKeys();
   void findOtherWriters(Block* block);
@@ -113,7 +116,8 @@ class Writes {
   std::unique_ptr<AliasDb> aliases_;
   std::unordered_map<const Node*, Span> spans_;
   uint32_t next_ = 0;
-  bool state_changes_ = false;
+  bool has_guards_ = false;
+  StateScopes scopes_;
   std::vector<std::unique_ptr<WrittenMemory>> memories_;
   std::unordered_map<const Value*, WrittenMemory*> by_root_;
   std::vector<WrittenMemory*> inputs_;
