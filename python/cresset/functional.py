@@ -94,9 +94,9 @@ def _given_away(name):
 
     @functools.wraps(original)
     def method(self, *args, **kwargs):
-        if self.requires_grad:
+        if self.requires_grad and name in ("numpy", "__dlpack__"):  # which raise
             return original(self, *args, **kwargs)
-        memory = _C._functional_sync(self, True)
+        memory = _C._functional_sync(self.detach() if self.requires_grad else self, True)
         with _C._ClientPause():
             return original(memory, *args, **kwargs)
 

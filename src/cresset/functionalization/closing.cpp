@@ -5,6 +5,7 @@
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
 #include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/autograd/variable.h>
@@ -42,8 +43,12 @@ void Level::copyBack(Entry& entry) {
   if (detail::activeClients() && detail::activeClients()->client == this) outward.emplace();
   const bool counted = !entry.tensor.is_inference();
   const uint64_t version = counted ? entry.tensor.unsafeGetTensorImpl()->version_counter().current_version() : 0;
-  // Tangents are tensors of their own, which are written likewise.
+  // Tangents are tensors of their own, which are written likewise. What transforms around the call know of the write,
+  // they know from the program.
   const c10::AutoFwGradMode no_tangents(false);
+  const c10::impl::ExcludeDispatchKeyGuard past_transforms(kTransforms);
+  std::optional<c10::InferenceMode> inference;
+  if (!counted) inference.emplace(true);
   if (hasTapeOfItsOwn(entry) && entry.tensor.is_view()) {
     // Autograd makes it a write to what the tensor is a view of.
     at::Tensor source = detachedOrCopied(value, *state_);
@@ -119,11 +124,7 @@ void Level::close() {
   for (Entry* entry : in_order_) {
     Memory& memory = wrapperOf(entry->wrapper)->memory();
     if (!memory.flat || !memory.written) continue;
-    const at::Tensor whole = detachedHidden(entry->tensor, *state_);
-    auto* impl = whole.unsafeGetTensorImpl();
-    const std::vector<int64_t> sizes{static_cast<int64_t>(whole.storage().nbytes() / whole.itemsize())}, strides{1};
-    impl->set_sizes_and_strides(c10::IntArrayRef(sizes), c10::IntArrayRef(strides), 0);
-    memory.value = whole;
+    memory.value = wholeStorage(entry->tensor, *state_);
     ++memory.generation;
     memory.written = false;
   }

@@ -607,13 +607,14 @@ at::Tensor Level::sync(const at::Tensor& tensor, bool shares) {
         "of it");
   }
   if (shares && !memory.exposed.defined()) {
-    if (memory.foreign) {
-      if (memory.flat) {
-        throw UserError(
-            "Within cresset.functionalize, the memory of a tensor can't be given away that another tensor from outside "
-            "shares");
+    if (Entry* owner = ownerOf(memory); owner && memory.flat) {
+      at::Tensor whole = wholeStorage(owner->tensor, *state_);
+      if (memory.written) {
+        const Emission emission(*state_);
+        at::_ops::copy_::call(whole, memory.value, false);
       }
-      Entry* owner = ownerOf(memory);
+      memory.value = whole;
+    } else if (owner) {
       copyBack(*owner);
       memory.value = detachedHidden(wholeOf(*owner), *state_);
     }

@@ -215,6 +215,8 @@ class StandInScope {
       c10::autograd_dispatch_keyset_with_ADInplaceOrView |
           c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot})};
 };
+/// All elements of the tensor's storage, one after the other, in that memory.
+at::Tensor wholeStorage(const at::Tensor& tensor, const LevelState& level);
 /// Makes the memory, which is `tensor`'s until now, that of the tensor's whole storage.
 void flatten(const PartPtr& root, const at::Tensor& tensor);
 

@@ -646,6 +646,7 @@ class Call : CallWithWrappers {
       const bool pure = writes.op && writes.op->handle() && !drawsByLayout(writes);
       if (!pure || !writePure(writes, fresh)) fresh = writeCopies(writes);
     }
+    countWrites(writes);
     std::vector<IValue> results;
     size_t next = 0;
     for (const c10::Argument& result : schema_.returns()) {
@@ -660,6 +661,15 @@ class Call : CallWithWrappers {
     }
     CRESSET_CHECK(results.size() == schema_.returns().size(), "each result is new or one of the written arguments");
     finish(std::move(results));
+  }
+
+  /// Operators whose versions no kernel above has raised (those of lists, users' own) call others that do.
+  void countWrites(const FunctionalForm& writes) const {
+    if (op_.hasKernelForDispatchKey(c10::DispatchKey::ADInplaceOrView)) return;
+    for (const size_t argument : writes.written) {
+      for (const at::Tensor& tensor : tensorsOf(argument))
+        if (own(tensor) && !tensor.is_inference()) tensor.unsafeGetTensorImpl()->bump_version();
+    }
   }
 
   /// Random numbers go to elements in the order of memory, and not always by the same code: a pure form would draw

@@ -428,21 +428,37 @@ void assign(const PartPtr& part, at::Tensor value) {
   }
 }
 
+at::Tensor wholeStorage(const at::Tensor& tensor, const LevelState& level) {
+  at::Tensor whole = detachedHidden(tensor, level);
+  const std::vector<int64_t> sizes{static_cast<int64_t>(tensor.storage().nbytes() / tensor.itemsize())}, strides{1};
+  whole.unsafeGetTensorImpl()->set_sizes_and_strides(c10::IntArrayRef(sizes), c10::IntArrayRef(strides), 0);
+  return whole;
+}
+
 void flatten(const PartPtr& root, const at::Tensor& tensor) {
   Memory& memory = *root->memory;
-  CRESSET_CHECK(!root->parent && !memory.flat, "only the whole of a memory becomes a part of a storage");
+  if (root->parent) {
+    throw UserError(
+        "Within cresset.functionalize, a tensor from outside was given other sizes or strides, and another one from "
+        "outside shares its memory: pass one of them, and view it within");
+  }
+  CRESSET_CHECK(!memory.flat, "only the whole of a memory becomes a part of a storage");
   const Emission emission(*memory.level);
-  const int64_t length = static_cast<int64_t>(tensor.storage().nbytes() / tensor.itemsize());
-  const auto view = copiesViews(*memory.level) ? &at::_ops::as_strided_copy::call : &at::_ops::as_strided::call;
   const at::Tensor before = memory.value;
-  // A tensor of which elements are one in memory is written in a copy of all of its storage (copyOfWhole).
-  const bool has_storage = root->repeats || !memory.written;
-  const at::Tensor flat = view(
-      has_storage ? before : tensor, c10::SymIntArrayRef{c10::SymInt(length)}, c10::SymIntArrayRef{c10::SymInt(1)}, 0);
-  memory.value = has_storage ? flat
-                             : at::_ops::as_strided_scatter::call(
-                                   flat, before, tensor.sym_sizes(), tensor.sym_strides(), tensor.storage_offset());
-  if (memory.exposed.defined()) memory.exposed = memory.value;
+  if (memory.exposed.defined()) {
+    memory.exposed = memory.value = wholeStorage(tensor, *memory.level);
+  } else {
+    const int64_t length = static_cast<int64_t>(tensor.storage().nbytes() / tensor.itemsize());
+    const auto view = copiesViews(*memory.level) ? &at::_ops::as_strided_copy::call : &at::_ops::as_strided::call;
+    // A tensor of which elements are one in memory is written in a copy of all of its storage (copyOfWhole).
+    const bool has_storage = root->repeats || !memory.written;
+    const at::Tensor flat = view(
+        has_storage ? before : tensor, c10::SymIntArrayRef{c10::SymInt(length)}, c10::SymIntArrayRef{c10::SymInt(1)},
+        0);
+    memory.value = has_storage ? flat
+                               : at::_ops::as_strided_scatter::call(
+                                     flat, before, tensor.sym_sizes(), tensor.sym_strides(), tensor.storage_offset());
+  }
   memory.flat = true;
   memory.offset = 0;
   ++memory.generation;
