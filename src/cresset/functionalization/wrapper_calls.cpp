@@ -663,10 +663,15 @@ class Call : CallWithWrappers {
     finish(std::move(results));
   }
 
-  /// Operators whose versions no kernel above has raised (those of lists, users' own) call others that do.
+  /// Raises the versions that no kernel above raises: of what is composed of operators that do (those of lists), and of
+  /// users' operators. Fused optimizers, as they write past operators, raise none.
   void countWrites(const FunctionalForm& writes) const {
-    if (op_.hasKernelForDispatchKey(c10::DispatchKey::ADInplaceOrView)) return;
+    const bool is_composed = op_.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);
+    if (op_.hasKernelForDispatchKey(c10::DispatchKey::ADInplaceOrView) ||
+        (!is_composed && schema_.name().starts_with("aten::")))
+      return;
     for (const size_t argument : writes.written) {
+      if (!isWritten(schema_.arguments()[argument])) continue;
       for (const at::Tensor& tensor : tensorsOf(argument))
         if (own(tensor) && !tensor.is_inference()) tensor.unsafeGetTensorImpl()->bump_version();
     }
