@@ -430,3 +430,184 @@ def test_views_that_autograd_can_not_make_again():
         return told
 
     assert run(cresset.functionalize(f)) == run(f) == [True, True]
+
+
+# ---- Writes to what comes from outside
+
+
+def read_between_writes(a, b):
+    a.add_(1)
+    str(a)
+    b.add_(10)
+    told = a.tolist(), b.numpy().tolist()
+    b[1:].mul_(2)
+    return told, f"{a}", copy.deepcopy(b)
+
+
+def data_after_printing(a, b):
+    with torch.no_grad():
+        a.sub_(0.5)
+        str(a)
+        a.data.mul_(2)
+        str(a.data)
+        b.add_(1)
+    return a * b
+
+
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+@pytest.mark.parametrize("function", [read_between_writes, data_after_printing], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("alias", ["a view", "a part", "none"])
+def test_aliases_whose_memory_was_read(function, alias, remove):
+    def run(f):
+        a = torch.arange(6.0)
+        b = {"a view": a.view(6), "a part": a[2:], "none": torch.ones(6)}[alias]
+        if alias == "a part" and function is data_after_printing:
+            b = a.view(6)
+        return repr((f(a, b), a, b))
+
+    assert run(cresset.functionalize(function, remove=remove)) == run(function)
+
+
+LIST_WRITES = {
+    "add": lambda h: torch._foreach_add_([h], 1.0),
+    "mul by list": lambda h: torch._foreach_mul_([h], [torch.full((3,), 2.0)]),
+    "view": lambda h: torch._foreach_zero_([h[1:]]),
+    "twice": lambda h: torch._foreach_add_([h, h], 1.0),
+    "copy": lambda h: torch._foreach_copy_([h], [torch.zeros(3)]),
+    "fused": lambda h: torch._fused_sgd_(
+        [h], [torch.ones(3)], [], weight_decay=0.0, momentum=0.0, lr=1.0, dampening=0.0, nesterov=False, maximize=False,
+        is_first_step=False,
+    ),
+    "out": lambda h: torch.add(torch.ones(3), 1, out=h),
+    "statistics": lambda h: torch.batch_norm(torch.randn(4, 3), None, None, h, torch.ones(3), True, 0.1, 1e-5, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LIST_WRITES)
+def test_versions_of_what_is_written(name):
+    """Autograd finds that a value which it kept was written, or does not, as in eager PyTorch."""
+
+    def run(f):
+        torch.manual_seed(0)
+        w = torch.ones(3, requires_grad=True)
+        x = torch.full((3,), 3.0)
+        y = w * x
+        before = x._version
+        f(x)
+        try:
+            y.sum().backward()
+        except RuntimeError as error:
+            return "modified by an inplace operation" in str(error), x._version - before
+        return w.grad.tolist(), x._version - before, x.tolist()
+
+    def write(x):
+        LIST_WRITES[name](x)
+
+    assert run(cresset.functionalize(write)) == run(write)
+
+
+def writes_an_argument(x, b):
+    b.add_(1)
+    return (x * b).sum()
+
+
+def gets_the_argument(x, b):
+    b.copy_(x)
+    return (x * b).sum()
+
+
+TRANSFORMED = {
+    "grad": lambda f: torch.func.grad(f)(torch.ones(3), torch.zeros(3)),
+    "grad of a part": lambda f: torch.func.grad(lambda x: f(x * 1, torch.zeros(3)))(torch.ones(3)),
+    "jvp": lambda f: torch.func.jvp(lambda x: f(x.clone(), x * 2), (torch.ones(3),), (torch.ones(3),)),
+    "vmap": lambda f: torch.vmap(f)(torch.ones(2, 3), torch.zeros(2, 3)),
+    "vmap of grad": lambda f: torch.vmap(torch.func.grad(f))(torch.ones(2, 3), torch.zeros(2, 3)),
+    "grad of vmap": lambda f: torch.func.grad(lambda x: torch.vmap(f)(x, torch.zeros(2, 3)).sum())(torch.ones(2, 3)),
+    "jacfwd": lambda f: torch.func.jacfwd(lambda x: f(x, torch.zeros(3)))(torch.ones(3)),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMED)
+@pytest.mark.parametrize("function", [writes_an_argument, gets_the_argument], ids=lambda f: f.__name__)
+def test_arguments_that_are_written_under_transforms(name, function):
+    call = TRANSFORMED[name]
+    try:
+        expected = repr(call(function))
+    except RuntimeError:
+        pytest.skip("PyTorch's transform refuses the program")
+    assert repr(call(cresset.functionalize(function))) == expected
+
+
+def test_batch_norm_under_grad():
+    def gradients(form):
+        torch.manual_seed(0)
+        net = torch.nn.BatchNorm1d(3)
+        x = torch.randn(4, 3)
+        call = form(lambda p, b: torch.func.functional_call(net, (p, b), x).pow(3).sum())
+        buffers = dict(net.named_buffers())
+        return torch.func.grad(call)(dict(net.named_parameters()), buffers), net.running_mean, net.num_batches_tracked
+
+    assert repr(gradients(cresset.functionalize)) == repr(gradients(lambda f: f))
+
+
+def test_functions_with_a_set_up_within_transforms():
+    class Double(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+
+    def f(x):
+        y = Double.apply(x.clone())
+        y[0].mul_(2)
+        return y.sum()
+
+    pure = cresset.functionalize(f)
+    x = torch.ones(3)
+    assert torch.equal(torch.func.grad(pure)(x), torch.func.grad(f)(x))
+    assert torch.equal(cresset.functionalize(torch.func.grad(f))(x), torch.func.grad(f)(x))
+    assert torch.equal(torch.vmap(pure)(torch.ones(2, 3)), torch.vmap(f)(torch.ones(2, 3)))
+
+
+def test_inference_tensors_that_are_written():
+    with torch.inference_mode():
+        x = torch.ones(3)
+
+    def f(x):
+        with torch.inference_mode():
+            x.add_(1)
+
+    cresset.functionalize(f)(x)
+    assert x.tolist() == [2.0] * 3
+
+
+def test_archives_that_are_read_within():
+    buffer = io.BytesIO()
+    torch.save([torch.ones(3), torch.arange(2)], buffer)
+
+    def f():
+        buffer.seek(0)
+        a, b = torch.load(buffer)
+        a.add_(1)
+        return a, b * 2
+
+    assert repr(cresset.functionalize(f)()) == repr(f())
+
+
+def test_addresses_of_what_requires_gradients():
+    def f(x):
+        y = x * 2
+        address = y.data_ptr()
+        return y, address
+
+    y, address = cresset.functionalize(f)(torch.ones(3, requires_grad=True))
+    assert y.data_ptr() == address
