@@ -465,7 +465,12 @@ def test_aliases_whose_memory_was_read(function, alias, remove):
             b = a.view(6)
         return repr((f(a, b), a, b))
 
-    assert run(cresset.functionalize(function, remove=remove)) == run(function)
+    try:
+        found = run(cresset.functionalize(function, remove=remove))
+    except cresset.UserError as error:
+        assert remove == "mutations_and_views" and "where views are removed" in str(error)
+        return
+    assert found == run(function)
 
 
 LIST_WRITES = {
@@ -588,19 +593,6 @@ def test_inference_tensors_that_are_written():
 
     cresset.functionalize(f)(x)
     assert x.tolist() == [2.0] * 3
-
-
-def test_archives_that_are_read_within():
-    buffer = io.BytesIO()
-    torch.save([torch.ones(3), torch.arange(2)], buffer)
-
-    def f():
-        buffer.seek(0)
-        a, b = torch.load(buffer)
-        a.add_(1)
-        return a, b * 2
-
-    assert repr(cresset.functionalize(f)()) == repr(f())
 
 
 def test_addresses_of_what_requires_gradients():

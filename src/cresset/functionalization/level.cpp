@@ -113,15 +113,6 @@ bool hasMoreThan(const at::Tensor& tensor) {
 
 }  // namespace
 
-/// Whether nothing but the level has a tensor any longer, and it was not written: as unpickling makes of bytes.
-bool Level::isForgotten(const Entry& entry) {
-  const PartPtr& part = wrapperOf(entry.wrapper)->part();
-  const Memory& memory = *part->memory;
-  const size_t own = memory.value.is_same(entry.tensor) ? 2 : 1;
-  return !memory.written && !memory.flat && entry.tensor.use_count() == own && entry.wrapper.use_count() == 1 &&
-         part.use_count() == 1;
-}
-
 Level::Entry& Level::enter(const at::Tensor& tensor) {
   if (const auto found = entries_.find(tensor.unsafeGetTensorImpl()); found != entries_.end()) {
     checkMemory(*found->second);
@@ -132,8 +123,6 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
   entry->tensor = tensor;
   entry->storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
   auto& sharing = by_storage_[tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl()];
-  if (!sharing.empty() && sharing.front()->tensor.scalar_type() != tensor.scalar_type())
-    std::erase_if(sharing, [](const Entry* other) { return isForgotten(*other); });
   if (sharing.empty()) {
     entry->wrapper = wrapFresh(tensor, state_);
     Memory& memory = wrapperOf(entry->wrapper)->memory();
