@@ -7,7 +7,6 @@ import inspect
 import threading
 
 import torch
-from torch._functorch.autograd_function import custom_function_call
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from . import _C, passes
@@ -183,7 +182,9 @@ def _set_methods():
                 setattr(torch.Tensor, name, _MemoryReader(getattr(torch.Tensor, name), make(name)))
         torch.Tensor.__copy__ = _MemoryReader(_copy_by_pickling, _copy_within)
         # Calls of autograd.Function within transforms are no operators: they pass the key of operators' clients.
-        custom_function_call.fallthrough(torch._C._dispatch_key_parse("TESTING_ONLY_GenericMode"))
+        call = torch._ops._higher_order_ops.get("custom_function_call")
+        if call is not None:
+            call.fallthrough(torch._C._dispatch_key_parse("TESTING_ONLY_GenericMode"))
         _methods_are_set = True
 
 

@@ -398,6 +398,62 @@ class CallWithWrappers {
     return results;
   }
 
+  /// Raises the versions that no kernel above raises: of what is composed of operators that do (those of lists), and of
+  /// users' operators. Fused optimizers, as they write past operators, raise none.
+  void countWrites(const FunctionalForm& writes) const {
+    const bool is_composed = op_.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);
+    if (op_.hasKernelForDispatchKey(c10::DispatchKey::ADInplaceOrView) ||
+        (!is_composed && schema_.name().starts_with("aten::")))
+      return;
+    for (const size_t argument : writes.written) {
+      if (!isWritten(schema_.arguments()[argument])) continue;
+      for (const at::Tensor& tensor : tensorsOf(argument))
+        if (own(tensor) && !tensor.is_inference()) tensor.unsafeGetTensorImpl()->bump_version();
+    }
+  }
+
+  /// Random numbers go to elements in the order of memory, and not always by the same code: a pure form would draw
+  /// others for a tensor that is not contiguous.
+  bool drawsByLayout(const FunctionalForm& writes) const {
+    if (!op_.hasTag(at::Tag::nondeterministic_seeded)) return false;
+    for (const size_t argument : writes.written)
+      for (const at::Tensor& tensor : tensorsOf(argument))
+        if (!tensor.is_contiguous()) return true;
+    return false;
+  }
+
+  [[noreturn]] void throwWrongResult() const {
+    throw UserError(
+        "Within cresset.functionalize, '" + schema_.name() +
+        "' can't be called with these arguments: its form that returns a new tensor has another dtype or other sizes");
+  }
+
+  [[noreturn]] void refuseViews() const {
+    throw UserError(
+        "Within cresset.functionalize, '" + schema_.name() +
+        "' can't write to memory of which several elements are one, or that it reads, too, where views are removed: "
+        "pass "
+        "clones, or use remove=\"mutations\"");
+  }
+
+  /// Whether an out= operator gives the target the sizes of the result, and the strides: those of a tensor that is made
+  /// larger are dense.
+  bool isResizedTo(const at::Tensor& target, const at::Tensor& result) const {
+    const Wrapper* wrapper = own(target);
+    return wrapper && isAlone(*wrapper) && target.sym_sizes() != result.sym_sizes() && result.is_contiguous() &&
+           target.scalar_type() == result.scalar_type() && target.device() == result.device();
+  }
+
+  /// An out= operator gives a tensor that has other sizes those of its result, if nothing else is of its memory.
+  void replaceBy(const at::Tensor& target, const at::Tensor& value, bool is_out) const {
+    Wrapper* wrapper = own(target);
+    if (is_out && target.sym_sizes() != value.sym_sizes() && isAlone(*wrapper)) {
+      replaceMemory(*wrapper, value);
+    } else {
+      assign(wrapper->part(), value);
+    }
+  }
+
   const c10::OperatorHandle& op_;
   const c10::FunctionSchema& schema_;
   std::vector<IValue>& stack_;
@@ -663,30 +719,6 @@ class Call : CallWithWrappers {
     finish(std::move(results));
   }
 
-  /// Raises the versions that no kernel above raises: of what is composed of operators that do (those of lists), and of
-  /// users' operators. Fused optimizers, as they write past operators, raise none.
-  void countWrites(const FunctionalForm& writes) const {
-    const bool is_composed = op_.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);
-    if (op_.hasKernelForDispatchKey(c10::DispatchKey::ADInplaceOrView) ||
-        (!is_composed && schema_.name().starts_with("aten::")))
-      return;
-    for (const size_t argument : writes.written) {
-      if (!isWritten(schema_.arguments()[argument])) continue;
-      for (const at::Tensor& tensor : tensorsOf(argument))
-        if (own(tensor) && !tensor.is_inference()) tensor.unsafeGetTensorImpl()->bump_version();
-    }
-  }
-
-  /// Random numbers go to elements in the order of memory, and not always by the same code: a pure form would draw
-  /// others for a tensor that is not contiguous.
-  bool drawsByLayout(const FunctionalForm& writes) const {
-    if (!op_.hasTag(at::Tag::nondeterministic_seeded)) return false;
-    for (const size_t argument : writes.written)
-      for (const at::Tensor& tensor : tensorsOf(argument))
-        if (!tensor.is_contiguous()) return true;
-    return false;
-  }
-
   /// By the operator itself, on views of copies of all that their memories have: elements that are one in memory, or
   /// are read and written, become what eager PyTorch makes of them, in its order, or its error is raised. Returns its
   /// results that are new.
@@ -743,14 +775,6 @@ class Call : CallWithWrappers {
     return wrapResults(std::move(fresh), given);
   }
 
-  [[noreturn]] void refuseViews() const {
-    throw UserError(
-        "Within cresset.functionalize, '" + schema_.name() +
-        "' can't write to memory of which several elements are one, or that it reads, too, where views are removed: "
-        "pass "
-        "clones, or use remove=\"mutations\"");
-  }
-
   /// By the functional form; false if that does not return what the operator would have written.
   bool writePure(const FunctionalForm& writes, std::vector<IValue>& fresh) {
     const std::vector<IValue> given = values();
@@ -783,12 +807,6 @@ class Call : CallWithWrappers {
     stack.resize(num_fresh);
     fresh = wrapResults(std::move(stack), given);
     return true;
-  }
-
-  [[noreturn]] void throwWrongResult() const {
-    throw UserError(
-        "Within cresset.functionalize, '" + schema_.name() +
-        "' can't be called with these arguments: its form that returns a new tensor has another dtype or other sizes");
   }
 
   void set(const at::Tensor& target, at::Tensor value, const std::vector<IValue>& given) const {
@@ -829,24 +847,6 @@ class Call : CallWithWrappers {
     for (size_t i = 0; i < schema_.returns().size(); ++i)
       if (!schema_.returns()[i].alias_info()) fresh.push_back(stack[i]);
     return wrapResults(std::move(fresh), given);
-  }
-
-  /// An out= operator gives a tensor that has other sizes those of its result, if nothing else is of its memory.
-  void replaceBy(const at::Tensor& target, const at::Tensor& value, bool is_out) const {
-    Wrapper* wrapper = own(target);
-    if (is_out && target.sym_sizes() != value.sym_sizes() && isAlone(*wrapper)) {
-      replaceMemory(*wrapper, value);
-    } else {
-      assign(wrapper->part(), value);
-    }
-  }
-
-  /// Whether an out= operator gives the target the sizes of the result, and the strides: those of a tensor that is made
-  /// larger are dense.
-  bool isResizedTo(const at::Tensor& target, const at::Tensor& result) const {
-    const Wrapper* wrapper = own(target);
-    return wrapper && isAlone(*wrapper) && target.sym_sizes() != result.sym_sizes() && result.is_contiguous() &&
-           target.scalar_type() == result.scalar_type() && target.device() == result.device();
   }
 };
 
