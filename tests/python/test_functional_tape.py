@@ -603,3 +603,20 @@ def test_addresses_of_what_requires_gradients():
 
     y, address = cresset.functionalize(f)(torch.ones(3, requires_grad=True))
     assert y.data_ptr() == address
+
+
+# ---- Batched backward passes
+
+
+def test_batched_backward_passes_within():
+    def f(x):
+        y = x * 2
+        y[0].mul_(2)
+        return torch.autograd.grad(y, x, torch.eye(3), is_grads_batched=True)
+
+    def jacobian(x):
+        return torch.autograd.functional.jacobian(lambda x: x.clone().mul_(x).add_(x[0]), x, vectorize=True)
+
+    x = torch.randn(3, requires_grad=True)
+    for function in (f, jacobian):
+        assert repr(cresset.functionalize(function)(x)) == repr(function(x))

@@ -40,6 +40,7 @@ DIFFERENCES = {
     "module_property_setter": ("(8, 8, 4)", "a property of a scripted module can be read from Python"),
     "function_attributes": ("('f', 'f',", "__name__ is the function's name"),
     "class_with_class_attribute": ("value", "attributes of classes are constants (docs/differences.md, base-class)"),
+    "text_shift": ("7, 7, -6)", "`~` of an int is Python's (docs/differences.md)"),
     "class_without_init": ("value 2", "a class without __init__ can be made, as in Python"),
     "module_calls_super": ("value", "super() of a module is its base class"),
     "module_static_and_class_data": ("value 7", "attributes of a module's class are constants"),

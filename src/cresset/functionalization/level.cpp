@@ -83,10 +83,11 @@ Level::~Level() {
   state_->client = nullptr;
 }
 
-/// Whether a transform of functorch, or torch.func.functionalize, has wrapped it: then the level sees what these call
-/// with the tensors that they have wrapped.
+/// Whether a transform of functorch, torch.func.functionalize or a batched backward pass has wrapped it: then the level
+/// sees what these call with the tensors that they have wrapped.
 bool Level::isOfTransform(const at::Tensor& tensor) const {
-  return isOfFunctorch(tensor) || tensor.key_set().has(c10::DispatchKey::Functionalize);
+  return isOfFunctorch(tensor) ||
+         tensor.key_set().has_any(c10::DispatchKeySet({c10::DispatchKey::Functionalize, c10::DispatchKey::Batched}));
 }
 
 bool Level::isFromOutside(const at::Tensor& tensor) const {

@@ -123,40 +123,16 @@ struct Remainder {
       return remainder(static_cast<double>(a), static_cast<double>(b));
   }
 };
-/// Without the second try of C's products where the parts are nan.
-complex timesInPython(complex a, complex b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-}
-
 double powFloat(double base, double exponent) {
   if (base == 0 && exponent < 0) fail("0.0 cannot be raised to a negative power");
   return std::pow(base, exponent);
-}
-
-/// By products, as Python computes integer powers up to 100: exact where those are.
-complex powByProducts(complex base, int64_t exponent) {
-  if (base == complex(0, 0) && exponent < 0) fail("0.0 to a negative or complex power");
-  complex result(1, 0), power = base;
-  for (int64_t rest = std::abs(exponent); rest > 0; rest >>= 1) {
-    if (rest & 1) result = timesInPython(result, power);
-    power = timesInPython(power, power);
-  }
-  return exponent < 0 ? complex(1, 0) / result : result;
-}
-
-template <typename A, typename B>
-complex powComplex(A a, B b) {
-  const complex exponent = complexOf(b);
-  if (exponent.imag() == 0 && std::floor(exponent.real()) == exponent.real() && std::abs(exponent.real()) <= 100)
-    return powByProducts(complexOf(a), static_cast<int64_t>(exponent.real()));
-  return c10_complex_math::pow(a, b);
 }
 
 struct Pow {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
     if constexpr (kAnyComplex<A, B>)
-      return powComplex(a, b);  // mixed: a real operand has no zero imaginary part
+      return c10_complex_math::pow(a, b);  // mixed: a real operand has no zero imaginary part
     else
       return powFloat(static_cast<double>(a), static_cast<double>(b));
   }
@@ -166,7 +142,7 @@ struct PowOfScalars {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
     if constexpr (kAnyComplex<A, B>)
-      return powComplex(complexOf(a), complexOf(b));
+      return c10_complex_math::pow(complexOf(a), complexOf(b));
     else
       return std::pow(static_cast<double>(a), static_cast<double>(b));
   }
