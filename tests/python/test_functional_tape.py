@@ -620,3 +620,13 @@ def test_batched_backward_passes_within():
     x = torch.randn(3, requires_grad=True)
     for function in (f, jacobian):
         assert repr(cresset.functionalize(function)(x)) == repr(function(x))
+
+
+def test_closing_copies_of_tensors_without_elements_are_recorded():
+    def f(x):
+        x.add_(1)
+        return x * 2
+
+    x = torch.ones(3, device="meta")
+    assert "aten::copy_" in str(cresset.trace(cresset.functionalize(f), (x,), check_trace=False).graph)
+    assert "copy_" in str(make_fx(cresset.functionalize(f))(x).graph)

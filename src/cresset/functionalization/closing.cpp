@@ -76,11 +76,6 @@ void Level::placeOnTape(Entry& entry) {
   entry.node = entry.tensor.grad_fn().get();
 }
 
-/// Whether there is nothing to write back: the tensor has no elements, and nothing records what is called.
-bool Level::isIdle(const Entry& entry) const {
-  return entry.tensor.is_meta() && !outer() && !c10::impl::TorchDispatchModeTLS::any_modes_set();
-}
-
 void Level::close() {
   CRESSET_CHECK(state_->open, "a level is closed once");
   // What torch.tensor has filled, only the level has: its wrappers' memory is like that of any other result.
@@ -107,7 +102,8 @@ void Level::close() {
   }
   for (Entry* entry : in_order_) {
     Memory& memory = wrapperOf(entry->wrapper)->memory();
-    if (!memory.written || memory.exposed.defined() || isIdle(*entry)) continue;
+    if (!memory.written || memory.exposed.defined()) continue;
+    if (entry->tensor.is_meta() && settles()) continue;  // has no elements, and nothing records the copy
     try {
       copyBack(*entry);
     } catch (...) {

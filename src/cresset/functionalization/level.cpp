@@ -1,9 +1,7 @@
 #include "cresset/functionalization/level.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/functorch/BatchedTensorImpl.h>
 #include <ATen/functorch/DynamicLayer.h>
-#include <ATen/functorch/TensorWrapper.h>
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/empty.h>

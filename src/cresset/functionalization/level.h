@@ -105,7 +105,6 @@ class Level final : public OperatorClient {
       const c10::OperatorHandle& op, std::span<const c10::IValue> given, std::span<const c10::IValue> wrapped);
   bool isSeen() const;
   bool mayFollow(const Entry& entry) const;
-  bool isIdle(const Entry& entry) const;
   bool hasTapeOfItsOwn(const Entry& entry) const;
   void placeOnTape(Entry& entry);
   Entry* ownerInAutograd(const at::Tensor& wrapper) const;

@@ -261,7 +261,7 @@ class Looks {
   const bool inputs_are_distinct_;
   std::unique_ptr<AliasDb> aliases_;  // made when it is needed
   std::unordered_map<const Node*, uint32_t> positions_;
-  std::vector<uint32_t> barriers_;  // of nodes with blocks, and those that may hand on what they take
+  std::vector<uint32_t> barriers_;  // of nodes with blocks, and those that may pass on what they take
   std::unordered_map<MemoryKey, std::vector<Look>> looks_;
 };
 
