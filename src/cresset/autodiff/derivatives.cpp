@@ -530,22 +530,24 @@ bool onlyAsksForSizes(std::string_view text, std::string_view name) {
 }  // namespace
 
 bool mayBeKept(Node* node, size_t operand) {
-  if (!passesGradients(node)) return false;
   const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-  if (!op) return true;
-  if (op->takesSizesOnly()) return false;
-  const auto& rules = RuleBook::get().rulesOf(*op);
+  return op ? mayBeKeptBy(*op, node, operand) : passesGradients(node);
+}
+
+bool mayBeKeptBy(const Operator& op, const Node* node, size_t operand) {
+  if (!passesGradients(node) || op.takesSizesOnly()) return false;
+  const auto& rules = RuleBook::get().rulesOf(op);
   const auto inputs = node->inputs();
   if (std::none_of(inputs.begin(), inputs.end(), [](const Value* input) {
         return !isNoneConstant(input) && mayRequireGrad(input->type());
       }))
     return false;
-  if (!hasDerivative(*op) || op->autogradKeepsMore()) return true;
+  if (!hasDerivative(op) || op.autogradKeepsMore()) return true;
   // What several formulas share autograd keeps for each of them, and for those of several arguments all they name.
-  const std::string name = nameInRules(*op, operand);
+  const std::string name = nameInRules(op, operand);
   for (const Rule* rule : rules) {
     if (!rule->isGradient() || onlyAsksForSizes(rule->text.expression, name)) continue;
-    if (ruleKeeps(*RuleBook::get().compileRule(*op, *rule).graph, operand)) return true;
+    if (ruleKeeps(*RuleBook::get().compileRule(op, *rule).graph, operand)) return true;
   }
   return false;
 }

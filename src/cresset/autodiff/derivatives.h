@@ -49,6 +49,8 @@ bool ruleKeeps(const Graph& rule, size_t operand);
 /// Whether autograd may keep an argument of the node or, after them, a result, for a backward pass, which fails if the
 /// tensor was written to meanwhile.
 bool mayBeKept(Node* node, size_t operand);
+/// The same, if the node were a call of `op`, whose arguments and results are like the node's: of its in-place reuse.
+bool mayBeKeptBy(const Operator& op, const Node* node, size_t operand);
 
 /// What is wrong with the table: a message per rule that names no operator or does not compile.
 std::vector<std::string> derivativesThatDoNotCompile();

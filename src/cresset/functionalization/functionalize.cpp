@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "cresset/autodiff/derivatives.h"
 #include "cresset/functionalization/attributes.h"
 #include "cresset/functionalization/places.h"
 #include "cresset/functionalization/view_rows.h"
@@ -55,30 +56,65 @@ class Functionalizer {
     const Value* of;  // the root's value that it was made of
     Value* value;
   };
-  using Roots = std::vector<const Value*>;
+  /// A tensor that is written in blocks.
+  struct Written {
+    const Value* root;
+    bool is_kept;  // autograd may keep what it was before one of the writes
+  };
 
-  /// Which tensors the blocks of each node write to, that were made outside of it, in the order of their first write.
-  Roots findWritten(Block* block) {
+  /// In the order of their first write.
+  class Roots {
+   public:
+    void add(Written written) {
+      const auto [found, is_new] = index_.emplace(written.root, roots_.size());
+      if (is_new) {
+        roots_.push_back(written);
+      } else {
+        roots_[found->second].is_kept |= written.is_kept;
+      }
+    }
+    const std::vector<Written>& all() const { return roots_; }
+
+   private:
+    std::vector<Written> roots_;
+    std::unordered_map<const Value*, size_t> index_;
+  };
+
+  /// Which tensors the blocks of each node write to, that were made outside of it.
+  std::vector<Written> findWritten(Block* block) {
     Roots roots;
-    std::unordered_set<const Value*> seen;
-    const auto add = [&](const Value* root) {
-      if (root->owningBlock() != block && seen.insert(root).second) roots.push_back(root);
+    const auto add = [&](const Written& written) {
+      if (written.root->owningBlock() != block) roots.add(written);
     };
     for (Node* node : block->nodes()) {
       if (writes_.isRemovable(node)) {
-        for (const Value* tensor : writes_.tensors(node)) add(places_.of(tensor)->root);
+        for (const Value* tensor : writes_.tensors(node)) add({places_.of(tensor)->root, isKeptBy(node)});
       }
       Roots inner;
-      std::unordered_set<const Value*> seen_inside;
-      for (Block* body : node->blocks()) {
-        for (const Value* root : findWritten(body)) {
-          if (seen_inside.insert(root).second) inner.push_back(root);
-        }
-      }
-      for (const Value* root : inner) add(root);
-      if (!inner.empty()) written_[node] = std::move(inner);
+      for (Block* body : node->blocks())
+        for (const Written& written : findWritten(body)) inner.add(written);
+      for (const Written& written : inner.all()) add(written);
+      if (!inner.all().empty()) written_[node] = inner.all();
     }
-    return roots;
+    return roots.all();
+  }
+
+  /// Whether autograd may keep what the tensor is before the node writes to it. Functional calls are given copies.
+  bool isKeptBy(const Node* node) const {
+    const Operator* reuse = writes_.mayResize(node) ? nullptr : operatorOf(*node)->inPlaceReuse();
+    return reuse && mayBeKeptBy(*reuse, node, 0);
+  }
+
+  /// Whether the value of a tensor may be the memory of an argument, which gets its last value at the end.
+  bool mayBeArgument(const Value* value) const {
+    return value->node() == graph_.block()->paramNode() || may_be_arguments_.contains(value);
+  }
+
+  Value* copied(Value* value) {
+    static const Symbol kClone = Symbol::fromQualString("aten::clone");
+    return graph_.insertNode(graph_.create(kClone, {value, graph_.insertConstant(c10::IValue())}))
+        ->output()
+        ->setType(value->type());
   }
 
   void visit(Block* block) {
@@ -203,6 +239,8 @@ class Functionalizer {
     const bool may_resize = writes_.mayResize(node);
     const Operator* reuse = may_resize ? nullptr : op.inPlaceReuse();
     if (reuse) {
+      // As in-place operators, it has autograd keep a copy of what is written.
+      if (mayBeArgument(rootNow(places_.of(tensors[0])->root)) && isKeptBy(node)) inputs[0] = copied(inputs[0]);
       Node* made = graph_.insertNode(graph_.create(reuse->kind(), inputs));
       made->bindOperator(reuse);
       return {made->output()->setType(typeOf(tensors[0]))};
@@ -273,21 +311,39 @@ class Functionalizer {
 
   void visitBlocks(Node* node) {
     const auto found = written_.find(node);
-    const Roots roots = found == written_.end() ? Roots() : found->second;
+    const std::vector<Written> roots = found == written_.end() ? std::vector<Written>() : found->second;
+    const bool is_loop = node->kind() == prim::Loop;
     std::vector<Value*> before;
-    for (const Value* root : roots) before.push_back(rootNow(root));
-    if (node->kind() == prim::Loop) {
-      for (size_t i = 0; i < roots.size(); ++i) node->addInput(before[i]);
+    for (const Written& written : roots) before.push_back(rootNow(written.root));
+    if (is_loop) {
+      const InsertPointGuard guard(graph_, node);
+      graph_.setLocation(node->sourceRange(), node->inlinedCall());
+      for (size_t i = 0; i < roots.size(); ++i) {
+        // One copy serves all iterations.
+        if (roots[i].is_kept && mayBeArgument(before[i])) before[i] = copied(before[i]);
+        node->addInput(before[i]);
+      }
     }
+    std::vector<bool> may_be_arguments(roots.size());
+    for (size_t i = 0; i < roots.size(); ++i) may_be_arguments[i] = is_loop && mayBeArgument(before[i]);
     for (Block* block : node->blocks()) {
       for (size_t i = 0; i < roots.size(); ++i) {
-        now_[roots[i]] = before[i];
-        if (node->kind() == prim::Loop) now_[roots[i]] = block->addInput()->setType(typeOf(before[i]));
+        Value*& now = now_[roots[i].root];
+        now = is_loop ? block->addInput()->setType(typeOf(before[i])) : before[i];
+        if (may_be_arguments[i]) may_be_arguments_.insert(now);
       }
       visit(block);
-      for (const Value* root : roots) block->registerOutput(now_.at(root));
+      for (size_t i = 0; i < roots.size(); ++i) {
+        Value* now = now_.at(roots[i].root);
+        block->registerOutput(now);
+        if (mayBeArgument(now)) may_be_arguments[i] = true;
+      }
     }
-    for (size_t i = 0; i < roots.size(); ++i) now_[roots[i]] = node->addOutput()->setType(typeOf(before[i]));
+    for (size_t i = 0; i < roots.size(); ++i) {
+      Value*& now = now_[roots[i].root];
+      now = node->addOutput()->setType(typeOf(before[i]));
+      if (may_be_arguments[i]) may_be_arguments_.insert(now);
+    }
   }
 
   /// Gives the tensors that came in what they have become, if it is time for that.
@@ -310,7 +366,8 @@ class Functionalizer {
   Graph& graph_;
   const Places& places_;
   const Writes& writes_;
-  std::unordered_map<const Node*, Roots> written_;
+  std::unordered_map<const Node*, std::vector<Written>> written_;
+  std::unordered_set<const Value*> may_be_arguments_;  // besides the graph's inputs
   std::unordered_map<const Node*, std::vector<const WrittenMemory*>> closed_before_;
   std::unordered_map<const Value*, Value*> now_;
   std::unordered_map<const Place*, Made> made_;

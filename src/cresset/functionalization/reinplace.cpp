@@ -5,7 +5,7 @@
 // `a.add_(x)`, `f_(select(a, i))`, where nothing reads a value of the chain once the next step has written it. A chain
 // begins at
 //  - an input, if it ends in the `aten::copy_` that gives the input its last value, and nothing between looks at memory
-//    that may be that of the input;
+//    that may be that of the input; a copy of the input that autograd may keep goes, as in-place operators make one;
 //  - a tensor that an operator has made;
 //  - a tensor that a loop carries, if it was made before the loop and only the loop has it.
 // In the last two cases in-place reuses of the whole tensor stay as they are: they find out by themselves whether they
@@ -182,6 +182,14 @@ size_t numWritten(const Write& write) {
   return count;
 }
 
+/// What the value is a copy of, in the same layout, if it is read once; null of other values.
+Value* copiedFor(const Value* value) {
+  const Node& node = *value->node();
+  if (!isCall(node, "aten::clone") || value->uses().size() != 1) return nullptr;
+  const auto format = toIValue(node.inputs()[1]);
+  return format && format->isNone() ? node.inputs()[0] : nullptr;
+}
+
 bool mayResize(const Node& call) {
   const auto may_resize = toIValue(call.inputs()[call.inputs().size() - 1]);
   return !may_resize || !may_resize->isBool() || may_resize->toBool();
@@ -307,6 +315,7 @@ class Chain {
       if (member.value != member.place) member.value->replaceAllUsesWith(member.place);
     }
     for (Node* scatter : scatters_) scatter->destroy();
+    for (Node* copy : copies_) copy->destroy();
     if (end_) end_->destroy();
   }
 
@@ -332,6 +341,9 @@ class Chain {
         scatters_.insert(node);
         if (!trace(node->input(1), [&](const Value* part) { return isPartFor(part, *node); })) return nullptr;
         value = node->input(0);
+      } else if (Value* of = kind_ == Kind::Input ? copiedFor(value) : nullptr) {
+        copies_.insert(node);
+        value = of;
       } else {
         return nullptr;
       }
@@ -390,6 +402,7 @@ class Chain {
       if (user == next->node && next->writer->isPointwise()) return true;
     }
     if (scatters_.contains(user)) return use.offset < 2;
+    if (copies_.contains(user)) return true;
     return user->outputs().size() == 1 && use.offset == 0 && by_value_.contains(user->output()) &&
            by_value_.at(user->output())->place == user->output();  // the part that a scatter replaces
   }
@@ -440,6 +453,7 @@ class Chain {
   Block* block_;
   std::vector<Write> writes_;  // in the order in which they run
   std::unordered_set<Node*> scatters_;
+  std::unordered_set<Node*> copies_;  // of the input, which the next step alone reads
   std::vector<Member> members_;
   std::unordered_map<const Value*, const Member*> by_value_;
   std::unordered_set<const Value*> seen_;  // values of the chain, and what holds them
