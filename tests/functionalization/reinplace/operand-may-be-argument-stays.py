@@ -8,8 +8,10 @@ graph(%x : Tensor,
       %y : Tensor):
   %4 : bool = prim::Constant[value=1]()
    = cresset::check_overlap(%x, %y, %4)
-  %5 : Tensor = cresset::mul(%x, %y)
+  %5 : NoneType = prim::Constant()
+  %6 : Tensor = aten::clone(%x, %5)
+  %7 : Tensor = cresset::mul(%6, %y)
   %3 : int = prim::Constant[value=1]()
-  %6 : bool = prim::Constant[value=0]()
-  %7 : Tensor = aten::copy_(%x, %5, %6)
+  %8 : bool = prim::Constant[value=0]()
+  %9 : Tensor = aten::copy_(%x, %7, %8)
   return (%3)
