@@ -5,7 +5,6 @@ also with gradients and under vmap.
 `graphs`: as scripts with branches and loops, whose graphs are functionalized, with arguments that share memory.
 """
 
-import os
 import random
 import sys
 
@@ -460,7 +459,7 @@ def main(count, first, checks):
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("CRESSET_NUMERICS", "exact")  # as conftest.py
+    cresset.options.numerics = "exact"  # as conftest.py
     graphs = "graphs" in sys.argv
     numbers = [int(argument) for argument in sys.argv[1:] if argument != "graphs"]
     checks = (check_graph, check_graph_gradients) if graphs else (check, check_gradients, check_vmap)
