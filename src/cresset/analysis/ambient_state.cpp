@@ -1,5 +1,7 @@
 #include "cresset/analysis/ambient_state.h"
 
+#include <ATen/core/class_type.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -76,6 +78,7 @@ void StateScopes::visit(const Block* block) {
     } else if (node->kind() == prim::Enter) {
       entered.push_back(now_);
       if (matters(*node)) now_ = ++last_;
+      if (now_ != entered.back() && isOfNoGrad(*node)) without_gradients_[now_] = entered.back();
     } else if (node->kind() == prim::Exit && !entered.empty()) {
       now_ = entered.back();
       entered.pop_back();
@@ -95,6 +98,12 @@ bool changesStateOnly(const Node& node) {
 
 bool changesGradModeOnly(const Node& node) {
   return hasTrait(node, Trait::SetsGradMode) || (changesStateOnly(node) && node.s(kStateOnly) == "gradients");
+}
+
+bool isOfNoGrad(const Node& node) {
+  if (!changesGradModeOnly(node) || node.inputs().empty()) return false;
+  const auto* type = node.input(0)->type()->castRaw<c10::ClassType>();
+  return type && type->name()->qualifiedName() == "__torch__.torch.autograd.grad_mode.no_grad";
 }
 
 }  // namespace cresset

@@ -43,6 +43,16 @@ class StateScopes {
     return found == scopes_.end() ? 0 : found->second;
   }
 
+  /// Whether the first state surely is the second one, or differs from it in that gradients are off.
+  bool isWithoutGradients(uint32_t scope, uint32_t outer) const {
+    while (scope != outer) {
+      const auto found = without_gradients_.find(scope);
+      if (found == without_gradients_.end()) return false;
+      scope = found->second;
+    }
+    return true;
+  }
+
   /// Whether the block, and all in it, surely leaves the thread in the state in which it was entered.
   bool isBalanced(const Block* block) const { return !unbalanced_.contains(block); }
 
@@ -54,6 +64,7 @@ class StateScopes {
   const Of what_;
   std::unordered_map<const Node*, uint32_t> scopes_;  // those that are not 0
   std::unordered_set<const Block*> unbalanced_;
+  std::unordered_map<uint32_t, uint32_t> without_gradients_;  // of blocks with torch.no_grad(), which one is around it
   uint32_t now_ = 0, last_ = 0;
 };
 
@@ -63,5 +74,7 @@ void markChangesStateOnly(Node& node, bool of_gradients);
 bool changesStateOnly(const Node& node);
 /// Whether the node changes, of the state, no more than whether gradients are recorded.
 bool changesGradModeOnly(const Node& node);
+/// Whether the node begins or ends `with torch.no_grad()`.
+bool isOfNoGrad(const Node& node);
 
 }  // namespace cresset

@@ -266,7 +266,7 @@ void OperatorFacts::visit(Node* node) {
   const bool has_rule = FactRule::of(*op) || op->isInPlaceReuse();
   if ((!op->fullName().starts_with("aten::") && !has_rule) || op->isMutable()) return;
   // With gradients off, what is computed anew requires none; an argument that is returned itself keeps its flag.
-  const bool no_grad = needsNoGrad(node) || (!grad_mode_ && op->isPure());
+  const bool no_grad = needsNoGrad(node) || (!grad_mode_ && op->isPure() && !op->asksAutograd());
   const std::vector<Fact> results = resultsOf(node, *op);
   for (size_t i = 0; i < outputs.size(); ++i) {
     Fact fact = i < results.size() ? results[i] : Fact();

@@ -14,22 +14,12 @@
 
 namespace cresset {
 
-namespace {
-
-/// `with torch.no_grad()`, which leaves them off.
-bool isNoGrad(const Node& node) {
-  if (!changesGradModeOnly(node) || node.inputs().empty()) return false;
-  const auto* type = node.input(0)->type()->castRaw<c10::ClassType>();
-  return type && type->name()->qualifiedName() == "__torch__.torch.autograd.grad_mode.no_grad";
-}
-
-}  // namespace
-
 bool maySwitchGradientsOn(const Block* block) {
   const auto nodes = block->nodes();
   return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
     const Bodies bodies(*node);
-    return (changesState(*node) && !isNoGrad(*node)) || std::any_of(bodies.begin(), bodies.end(), maySwitchGradientsOn);
+    return (changesState(*node) && !isOfNoGrad(*node)) ||
+           std::any_of(bodies.begin(), bodies.end(), maySwitchGradientsOn);
   });
 }
 

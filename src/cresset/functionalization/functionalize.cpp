@@ -55,6 +55,7 @@ class Functionalizer {
   struct Made {
     const Value* of;  // the root's value that it was made of
     Value* value;
+    const Node* at;  // where it was first used
   };
   /// A tensor that is written in blocks.
   struct Written {
@@ -88,7 +89,7 @@ class Functionalizer {
     };
     for (Node* node : block->nodes()) {
       if (writes_.isRemovable(node)) {
-        for (const Value* tensor : writes_.tensors(node)) add({places_.of(tensor)->root, isKeptBy(node)});
+        for (const Value* tensor : writes_.tensors(node)) add({rootOf(tensor), isKept(tensor, node)});
       }
       Roots inner;
       for (Block* body : node->blocks())
@@ -99,10 +100,16 @@ class Functionalizer {
     return roots.all();
   }
 
+  const Value* rootOf(const Value* tensor) const { return places_.of(tensor)->root; }
+
+  bool isOffTape(const Value* tensor, const Node* node) const {
+    return writes_.isOffTape(node, *writes_.removable(rootOf(tensor)));
+  }
+
   /// Whether autograd may keep what the tensor is before the node writes to it. Functional calls are given copies.
-  bool isKeptBy(const Node* node) const {
+  bool isKept(const Value* tensor, const Node* node) const {
     const Operator* reuse = writes_.mayResize(node) ? nullptr : operatorOf(*node)->inPlaceReuse();
-    return reuse && mayBeKeptBy(*reuse, node, 0);
+    return reuse && !isOffTape(tensor, node) && mayBeKeptBy(*reuse, node, 0);
   }
 
   /// Whether the value of a tensor may be the memory of an argument, which gets its last value at the end.
@@ -161,7 +168,8 @@ class Functionalizer {
     Value* value = root;
     for (const Place* step = &place; step->kind != Place::Kind::Root; step = step->parent) {
       const auto found = made_.find(step);
-      if (found != made_.end() && found->second.of == root && isVisibleIn(found->second.value, at->owningBlock())) {
+      if (found != made_.end() && found->second.of == root && isVisibleIn(found->second.value, at->owningBlock()) &&
+          writes_.isUsableAt(found->second.at, at)) {
         value = found->second.value;
         break;
       }
@@ -169,7 +177,7 @@ class Functionalizer {
     }
     for (auto step = missing.rbegin(); step != missing.rend(); ++step) {
       value = make(**step, value, at);
-      made_[*step] = {root, value};
+      made_[*step] = {root, value, at};
     }
     return value;
   }
@@ -190,7 +198,7 @@ class Functionalizer {
   void remember(Node* node) {
     for (Value* output : node->outputs()) {
       const Place* place = places_.isOwn(output) ? followed(output) : nullptr;
-      if (place && place->kind != Place::Kind::Root) made_[place] = {rootNow(place->root), output};
+      if (place && place->kind != Place::Kind::Root) made_[place] = {rootNow(place->root), output, node};
     }
   }
 
@@ -204,7 +212,15 @@ class Functionalizer {
     const std::vector<const Value*>& tensors = writes_.tensors(node);
     checkOverlaps(node);
     const std::vector<Value*> values = valuesOf(node, tensors);
-    for (size_t i = 0; i < tensors.size(); ++i) set(*places_.of(tensors[i]), values[i], node);
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      Value*& now = now_.try_emplace(rootOf(tensors[i]), rootNow(rootOf(tensors[i]))).first->second;
+      Value* const before = now;
+      set(*places_.of(tensors[i]), values[i], node);
+      if (!isOffTape(tensors[i], node)) continue;
+      const InsertPointGuard guard(graph_, node);
+      graph_.setLocation(node->sourceRange(), node->inlinedCall());
+      now = insertBasic(graph_, Basic::WithElements, {now, before})->output()->setType(typeOf(before));
+    }
     replaced_.push_back(node);
   }
 
@@ -240,7 +256,7 @@ class Functionalizer {
     const Operator* reuse = may_resize ? nullptr : op.inPlaceReuse();
     if (reuse) {
       // As in-place operators, it has autograd keep a copy of what is written.
-      if (mayBeArgument(rootNow(places_.of(tensors[0])->root)) && isKeptBy(node)) inputs[0] = copied(inputs[0]);
+      if (mayBeArgument(rootNow(rootOf(tensors[0]))) && isKept(tensors[0], node)) inputs[0] = copied(inputs[0]);
       Node* made = graph_.insertNode(graph_.create(reuse->kind(), inputs));
       made->bindOperator(reuse);
       return {made->output()->setType(typeOf(tensors[0]))};
@@ -353,14 +369,21 @@ class Functionalizer {
     for (const WrittenMemory* memory : found->second) {
       Value* input = const_cast<Value*>(memory->root);
       if (rootNow(input) == input) continue;
-      static const Symbol kCopy = Symbol::fromQualString("aten::copy_");
       const InsertPointGuard guard(graph_, at);
       graph_.setLocation(memory->writes.back()->sourceRange(), memory->writes.back()->inlinedCall());
-      Value* blocking = graph_.insertConstant(c10::IValue(false));
-      graph_.insertNode(graph_.create(kCopy, {input, rootNow(input), blocking}))->output()->setType(typeOf(input));
+      insertCopy(*memory, input)->output()->setType(typeOf(input));
       // From here on the input is read itself, and so are the views that were made of it before it was written.
       now_.erase(input);
     }
+  }
+
+  Node* insertCopy(const WrittenMemory& memory, Value* input) {
+    static const Symbol kCopy = Symbol::fromQualString("aten::copy_");
+    const bool is_off_tape =
+        std::ranges::all_of(memory.writes, [&](const Node* node) { return writes_.isOffTape(node, memory); });
+    if (is_off_tape) return insertBasic(graph_, Basic::NoGradCopy, {input, rootNow(input)});
+    Value* blocking = graph_.insertConstant(c10::IValue(false));
+    return graph_.insertNode(graph_.create(kCopy, {input, rootNow(input), blocking}));
   }
 
   Graph& graph_;

@@ -4,7 +4,8 @@
 // the scatter of what became of a part, `b = aten::select_scatter(a, f(select(a, i)), i)`. Its steps become writes,
 // `a.add_(x)`, `f_(select(a, i))`, where nothing reads a value of the chain once the next step has written it. A chain
 // begins at
-//  - an input, if it ends in the `aten::copy_` that gives the input its last value, and nothing between looks at memory
+//  - an input, if it ends in the `aten::copy_` (`cresset::no_grad_copy_`) that gives the input its last value, and
+//  nothing between looks at memory
 //    that may be that of the input; a copy of the input that autograd may keep goes, as in-place operators make one;
 //  - a tensor that an operator has made;
 //  - a tensor that a loop carries, if it was made before the loop and only the loop has it.
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/functionalization/attributes.h"
 #include "cresset/functionalization/functionalize.h"
@@ -33,6 +35,7 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ir/nesting.h"
 #include "cresset/ir/structure.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_forms.h"
 
@@ -197,7 +200,8 @@ bool mayResize(const Node& call) {
 
 /// Whether the value is a step that no dynamic reuse makes cheap: a scatter's or a functional call's.
 bool isCopyingStep(const Value* value) {
-  return scatterForm(*value->node()) || (writeThatMakes(value) && !inPlaceFormOf(*value->node()));
+  return isBasic(*value->node(), Basic::WithElements) || scatterForm(*value->node()) ||
+         (writeThatMakes(value) && !inPlaceFormOf(*value->node()));
 }
 
 /// Which operands look at what memory, in the order of the graph.
@@ -261,8 +265,11 @@ class Looks {
 
   static bool passesNothingOn(const Node& node) {
     const Symbol kind = node.kind();
-    return !isStructural(kind) || kind == prim::Constant || kind == prim::ListConstruct || kind == prim::ListUnpack ||
-           kind == prim::TupleConstruct || kind == prim::TupleUnpack;
+    const bool has_no_tensor = kind == prim::CreateObject || kind == prim::SetAttr;
+    if (has_no_tensor && std::ranges::none_of(node.inputs(), [](const Value* i) { return mayHoldTensors(*i->type()); }))
+      return true;
+    return !isStructural(kind) || changesStateOnly(node) || kind == prim::Constant || kind == prim::ListConstruct ||
+           kind == prim::ListUnpack || kind == prim::TupleConstruct || kind == prim::TupleUnpack;
   }
 
   Graph& graph_;
@@ -329,10 +336,17 @@ class Chain {
   /// Goes back from a value to the first one for which `is_first` holds; null if there is none.
   Value* trace(Value* value, const std::function<bool(const Value*)>& is_first) {
     std::vector<Member> passed;
-    while (!is_first(value)) {
+    const Value* self = nullptr;  // of a step where gradients are off: what it writes to
+    while (self || !is_first(value)) {
       Node* node = value->node();
       if (node->owningBlock() != block_) return nullptr;
       passed.push_back({value, nullptr, writes_.size()});
+      if (!self && isBasic(*node, Basic::WithElements)) {
+        copies_.insert(node);
+        self = node->input(1);
+        value = node->input(0);
+        continue;
+      }
       if (const auto write = writeThatMakes(value)) {
         if (write->node->owningBlock() != block_) return nullptr;
         writes_.push_back(*write);
@@ -347,6 +361,8 @@ class Chain {
       } else {
         return nullptr;
       }
+      if (self && value != self) return nullptr;
+      self = nullptr;
     }
     passed.push_back({value, nullptr, writes_.size()});
     for (Member& member : passed) {
@@ -453,7 +469,7 @@ class Chain {
   Block* block_;
   std::vector<Write> writes_;  // in the order in which they run
   std::unordered_set<Node*> scatters_;
-  std::unordered_set<Node*> copies_;  // of the input, which the next step alone reads
+  std::unordered_set<Node*> copies_;  // of the input, which the next step alone reads; places on the tape
   std::vector<Member> members_;
   std::unordered_map<const Value*, const Member*> by_value_;
   std::unordered_set<const Value*> seen_;  // values of the chain, and what holds them
@@ -512,7 +528,7 @@ class Reinplacement {
     const std::vector<Node*> nodes(block->nodes().begin(), block->nodes().end());
     for (Node* node : std::views::reverse(nodes)) {
       for (Block* inner : node->blocks()) findChains(inner);
-      if (isCall(*node, "aten::copy_")) {
+      if (isCall(*node, "aten::copy_") || isBasic(*node, Basic::NoGradCopy)) {
         if (!node->output()->hasUses()) add(Chain(Chain::Kind::Input, node->input(1), node->input(0), node));
         continue;
       }

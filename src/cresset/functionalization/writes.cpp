@@ -309,14 +309,17 @@ uint32_t Writes::scopeOf(const Node* node) const {
   return block->owningNode() ? scopes_.of(block->owningNode()) : 0;
 }
 
+bool Writes::isOffTape(const Node* node, const WrittenMemory& memory) const {
+  return scopeOf(node) != scopeOf(memory.root->node());
+}
+
 /// A write computes in the state in which the tensor was made, or the new value would have another place in autograd
-/// than the tensor; and a view is made again where it is read, which has to be the state in which it was made.
+/// than the tensor; where gradients are off, it is given that. And a view is made again where it is read.
 void Writes::checkScopes(const Value* value) {
   const Place* place = places_.of(value);
   WrittenMemory& memory = *by_root_.at(place->root);
-  const uint32_t scope = scopeOf(value->node());
   const bool is_root = place->kind == Place::Kind::Root;
-  const auto runsElsewhere = [&](const Node* node) { return scopeOf(node) != scope; };
+  const auto runsElsewhere = [&](const Node* node) { return !isUsableAt(value->node(), node); };
   const bool is_elsewhere =
       is_root ? std::ranges::any_of(memory.writes, runsElsewhere)
               : std::ranges::any_of(value->uses(), [&](const Use& use) { return runsElsewhere(use.user); });

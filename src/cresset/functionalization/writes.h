@@ -73,6 +73,13 @@ class Writes {
   const std::vector<const Value*>& tensors(const Node* node) const { return by_node_.at(node).tensors; }
   /// Whether the write may give the tensor other sizes.
   bool mayResize(const Node* node) const { return resizing_.contains(node); }
+  /// Whether the node, which writes to the memory, leaves it its place on the tape, as gradients are off there.
+  bool isOffTape(const Node* node, const WrittenMemory& memory) const;
+  /// Whether what was made at one node can be used at the other: they run in the same state, but that gradients may be
+  /// off at the second.
+  bool isUsableAt(const Node* made, const Node* used) const {
+    return scopes_.isWithoutGradients(scopeOf(used), scopeOf(made));
+  }
   /// Whether `read` may lie in memory where `written`, which the node writes to, lies too; `as_whole`: in its place.
   bool mayOverlap(const Value* written, const Value* read, bool as_whole) const;
   /// Writes to tensors that stay, with reasons.

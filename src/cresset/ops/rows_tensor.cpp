@@ -293,6 +293,22 @@ constexpr Row kTensorRows[] = {
        return std::move(self);
      }),
      Trait::ReusesFirst},
+    // A write to `self` where gradients are off leaves it its place on the tape: what it becomes has that place.
+    {"cresset::with_elements(Tensor elements, Tensor self) -> Tensor",
+     kernel([](IValue& elements, const Tensor& self) {
+       if (!self.requires_grad()) {
+         makeOwn(elements);
+         return std::move(elements);
+       }
+       const c10::AutoGradMode on(true);
+       IValue result = self.clone();
+       const at::NoGradGuard off;
+       result.toTensor().copy_(elements.toTensor());
+       return result;
+     }),
+     Trait::ReusesFirst},
+    NO_GRAD("cresset::no_grad_copy_(Tensor(a!) self, Tensor src) -> Tensor(a!)", Trait::None,
+            (const Tensor& self, const Tensor& src), self.copy_(src)),
     {"aten::dim(Tensor self) -> int", kernel([](const Tensor& t) { return t.dim(); })},
     {"aten::numel(Tensor self) -> int", kernel([](const Tensor& t) { return t.numel(); })},
     {"aten::size(Tensor self) -> int[]", kernel([](const Tensor& t) { return newIntList(t.sizes()); })},
