@@ -282,9 +282,9 @@ OTHER_STEPS = ["torch.sub({0}, 1, out={0})", "torch.exp2({1}, out={0})", "{}.pow
                "{}.transpose_(0, -1)", "torch._foreach_neg_([{0}])", "torch._foreach_add_([{0}, {1}], 1)"]  # fmt: skip
 
 
-def random_program(seed, writes=WRITE_STEPS, more=""):
+def random_program(seed, writes=WRITE_STEPS, more="", no_grad=0.0):
     """The script of a function of a 4×4 tensor, a bool and a number, with views, writes, branches and loops; `more`: a
-    further tensor that it takes and uses."""
+    further tensor that it takes and uses; `no_grad`: how many of its lines begin a block without gradients."""
     rng = random.Random(seed)
     further = f", {more}: Tensor" if more else ""
     lines = [f"def f(x: Tensor, c: bool, n: int{further}):", f"  t0 = {rng.choice(['x * 1', 'x', 'x.t() * 2'])}"]
@@ -294,8 +294,12 @@ def random_program(seed, writes=WRITE_STEPS, more=""):
         nonlocal count
         names = list(names)
         for _ in range(length):
-            kind, name = rng.random(), rng.choice(names)
             pad = "  " * indent
+            if no_grad and depth < 2 and rng.random() < no_grad:
+                lines.append(f"{pad}with torch.no_grad():")
+                names = block(indent + 1, names, depth + 1, rng.randint(1, 4))
+                continue
+            kind, name = rng.random(), rng.choice(names)
             if kind < 0.4:
                 lines.append(f"{pad}t{count} = {rng.choice(VIEW_STEPS).format(name)}")
                 names.append(f"t{count}")
@@ -419,7 +423,8 @@ def same_gradients(a, b):
 
 def check_graph_gradients(seed):
     """By each result and argument."""
-    text = random_program(seed, [step for step in WRITE_STEPS + KEEPING_STEPS + OTHER_STEPS if "out=" not in step], more="y")
+    writes = [step for step in WRITE_STEPS + KEEPING_STEPS + OTHER_STEPS if "out=" not in step]
+    text = random_program(seed, writes, more="y", no_grad=(seed % 3) * 0.1)
     forms = graph_forms(text)
     end = "equal"
     for choice in (True, False):

@@ -249,3 +249,54 @@ def test_out_variants(part):
         warnings.simplefilter("ignore")
         told = [(op.formatted_name, *call) for op in OUT[part::4] for call in differing(op)]
     assert not told, "\n".join(map(str, told[:10]))
+
+
+#: Writes where gradients are off leave a tensor its place on the tape. Of a parameter, a tensor that was computed, and one without gradients.
+NO_GRAD_PROGRAMS = {
+    "a step": "with torch.no_grad():\n    s.mul_(0.9).add_(x, alpha=0.1)\n    p.sub_(s * 0.01)\n  return p",
+    "a parameter that is used": "with torch.no_grad():\n    p.clamp_(-0.5, 0.5)\n  return (p * x).sum() + s",
+    "of what was computed": "a = p * x\n  with torch.no_grad():\n    a.mul_(s)\n    a[0].add_(x[0])\n  b = a * a\n  return a, b",
+    "then with gradients": "a = p * x\n  with torch.no_grad():\n    a.mul_(3)\n  a.mul_(s)\n  with torch.no_grad():\n    a[:, 1].neg_()\n  return a * 2",
+    "of an argument, both": "x.mul_(p)\n  with torch.no_grad():\n    x.add_(1)\n  x.sigmoid_()\n  return x * 2",
+    "through a view": "row = p[1]\n  with torch.no_grad():\n    row.mul_(x[1])\n    row.add_(row)\n  return row * 2, p * s",
+    "read within": "with torch.no_grad():\n    p.add_(1)\n    y = p * x\n    z = p[0]\n  return y, z * 1 if bool(s.sum() > 1e9) else y, p * 3, p.requires_grad",
+    "in a branch": "with torch.no_grad():\n    if bool(s.sum() > 0):\n      p.mul_(2)\n    else:\n      p.add_(x)\n  return p * x",
+    "in a loop": "for i in range(3):\n    with torch.no_grad():\n      p[i].add_(x[i])\n      s.add_(i)\n    x = x * p\n  return x, s",
+    "nested": "with torch.no_grad():\n    with torch.no_grad():\n      s.add_(p)\n    p.zero_()\n  return p * s",
+    "by a functional call": "with torch.no_grad():\n    p.pow_(2)\n    torch.ops.functional_graphs.bump_(s, 2.)\n  return p * s",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("grad_mode", [True, False])
+@pytest.mark.parametrize("name", NO_GRAD_PROGRAMS)
+def test_writes_where_gradients_are_off(name, grad_mode):
+    text = f"def f(p: Tensor, x: Tensor, s: Tensor):\n  {NO_GRAD_PROGRAMS[name]}\n"
+    plain, functional = functionalized(text, distinct_inputs=True)
+    graph = functional.graph
+    cresset.passes.reinplace(graph, distinct_inputs=True)
+    reinplaced = cresset.function_from_graph("f", graph)
+    scope = {"torch": torch, "Tensor": torch.Tensor}
+    exec(text, scope)
+
+    def run(function):
+        torch.manual_seed(0)
+        p, base, s = torch.randn(3, 4).requires_grad_(), torch.randn(3, 4).requires_grad_(), torch.randn(3, 4)
+        x = base * 1
+        with torch.set_grad_enabled(grad_mode):
+            tensors = [*flat(function(p, x, s)), p, x, s]
+        grads = [
+            torch.autograd.grad(t.square().sum(), (p, base), allow_unused=True, retain_graph=True)
+            for t in tensors
+            if t.requires_grad
+        ]
+        return [(*bits(t), t.is_leaf) for t in tensors], grads
+
+    expected = run(scope["f"])
+    for function in (plain, functional, reinplaced):
+        for _ in range(3):
+            found = run(function)
+            assert found[0] == expected[0]
+            assert len(found[1]) == len(expected[1])
+            for a, b in zip(sum(expected[1], ()), sum(found[1], ()), strict=True):
+                a, b = (torch.zeros(3, 4) if t is None else t for t in (a, b))
+                torch.testing.assert_close(a, b)

@@ -23,7 +23,7 @@ def nodes_of(block):
 def is_closing_copy(node, graph):
     """Whether it gives what came in its new elements."""
     inputs = [value.debugName() for value in graph.inputs()]
-    return node.kind() == "aten::copy_" and node.inputsAt(0).debugName() in inputs
+    return node.kind() in ("aten::copy_", "cresset::no_grad_copy_") and node.inputsAt(0).debugName() in inputs
 
 
 def mutations(graph):
