@@ -259,7 +259,7 @@ NO_GRAD_PROGRAMS = {
     "then with gradients": "a = p * x\n  with torch.no_grad():\n    a.mul_(3)\n  a.mul_(s)\n  with torch.no_grad():\n    a[:, 1].neg_()\n  return a * 2",
     "of an argument, both": "x.mul_(p)\n  with torch.no_grad():\n    x.add_(1)\n  x.sigmoid_()\n  return x * 2",
     "through a view": "row = p[1]\n  with torch.no_grad():\n    row.mul_(x[1])\n    row.add_(row)\n  return row * 2, p * s",
-    "read within": "with torch.no_grad():\n    p.add_(1)\n    y = p * x\n    z = p[0]\n  return y, z * 1 if bool(s.sum() > 1e9) else y, p * 3, p.requires_grad",
+    "read within": "with torch.no_grad():\n    p.add_(1)\n    y = p * x\n    z = p[0] + 1\n  return y, z, p * 3, p.requires_grad",
     "in a branch": "with torch.no_grad():\n    if bool(s.sum() > 0):\n      p.mul_(2)\n    else:\n      p.add_(x)\n  return p * x",
     "in a loop": "for i in range(3):\n    with torch.no_grad():\n      p[i].add_(x[i])\n      s.add_(i)\n    x = x * p\n  return x, s",
     "nested": "with torch.no_grad():\n    with torch.no_grad():\n      s.add_(p)\n    p.zero_()\n  return p * s",
