@@ -131,6 +131,10 @@ def test_gradients(name):
         ("a = x * 2\n  a[0].resize_([2])\n  return a", "may change the sizes of a view"),
         ("a = x * 2\n  a.as_strided_([2], [1])\n  return a", "reaches memory by its address"),
         ("x.t_()\n  return x", "may change the sizes"),
+        ("torch._foreach_add_([x, y], 1)\n  return 1", "_foreach_add_ may write to it twice"),
+        ("a = x * 2\n  with torch.no_grad():\n    a.unsqueeze_(0)\n  return a", "may change its sizes where gradients are off"),
+        ("with torch.no_grad():\n    r = x[0]\n    r.add_(1)\n  return r * 2", "changes the state of the thread"),
+        ("x = x * 1\n  with torch.enable_grad():\n    x.add_(1)\n  return x", "changes the state of the thread"),
     ],
 )  # fmt: skip
 def test_reasons(body, reason):
@@ -261,7 +265,8 @@ NO_GRAD_PROGRAMS = {
     "through a view": "row = p[1]\n  with torch.no_grad():\n    row.mul_(x[1])\n    row.add_(row)\n  return row * 2, p * s",
     "read within": "with torch.no_grad():\n    p.add_(1)\n    y = p * x\n    z = p[0] + 1\n  return y, z, p * 3, p.requires_grad",
     "in a branch": "with torch.no_grad():\n    if bool(s.sum() > 0):\n      p.mul_(2)\n    else:\n      p.add_(x)\n  return p * x",
-    "in a loop": "for i in range(3):\n    with torch.no_grad():\n      p[i].add_(x[i])\n      s.add_(i)\n    x = x * p\n  return x, s",
+    "in a loop": "for i in range(3):\n    with torch.no_grad():\n      p[i].add_(x[i])\n      s.add_(i)\n    x = x + p * 2\n  return x, s",
+    "view of itself": "with torch.no_grad():\n    a = p * 2\n    a.t_().add_(1)\n  return a * s.t()",
     "nested": "with torch.no_grad():\n    with torch.no_grad():\n      s.add_(p)\n    p.zero_()\n  return p * s",
     "by a functional call": "with torch.no_grad():\n    p.pow_(2)\n    torch.ops.functional_graphs.bump_(s, 2.)\n  return p * s",
 }  # fmt: skip

@@ -48,6 +48,13 @@ bool isWrite(Node* node) {
          operatorOf(*node)->isMutable();
 }
 
+/// The node, if it is a write, and the writes in its blocks.
+void addWriters(Node* node, std::vector<Node*>& writers) {
+  if (isWrite(node)) writers.push_back(node);
+  for (Block* block : node->blocks())
+    for (Node* inner : block->nodes()) addWriters(inner, writers);
+}
+
 }  // namespace
 
 RegionParts::RegionParts(Graph& graph)
@@ -91,15 +98,20 @@ bool RegionParts::isInertControl(Node* node) {
 
 bool RegionParts::readsAndWrites(const std::vector<Node*>& group, Node* node) {
   const auto writes = [&](Node* writer, Node* other) {
-    return !other->blocks().empty() || memory_->writesToAlias(writer, other->inputs().vec()) ||
+    if (memory_->readsWritten(other) && (!other->blocks().empty() || memory_->writesToAlias(writer, other->inputs())))
+      return true;
+    // Gradients may be computed from what it has returned, too.
+    return (mayPassGradients(other) || memory_->readsWritten(other)) &&
            memory_->writesToAlias(writer, other->outputs());
   };
-  if (isWrite(node)) {
-    return std::any_of(
-        group.begin(), group.end(), [&](Node* other) { return memory_->readsWritten(other) && writes(node, other); });
-  }
-  return memory_->readsWritten(node) &&
-         std::any_of(group.begin(), group.end(), [&](Node* other) { return isWrite(other) && writes(other, node); });
+  const auto writesTo = [&](Node* writer, Node* other) {
+    std::vector<Node*> writers;
+    addWriters(writer, writers);
+    return std::any_of(writers.begin(), writers.end(), [&](Node* one) { return writes(one, other); });
+  };
+  if (std::any_of(group.begin(), group.end(), [&](Node* other) { return writesTo(node, other); })) return true;
+  return !isWrite(node) && memory_->readsWritten(node) &&
+         std::any_of(group.begin(), group.end(), [&](Node* other) { return writesTo(other, node); });
 }
 
 bool RegionParts::isInertWrite(Node* node, const Operator& op) const {

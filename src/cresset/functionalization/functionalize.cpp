@@ -224,9 +224,20 @@ class Functionalizer {
     replaced_.push_back(node);
   }
 
-  /// What an operator raises for operands that are parts of what it writes.
+  /// What an operator raises for operands that are parts of what it writes. Running statistics may not be each other.
   void checkOverlaps(Node* node) {
     const Operator& op = *operatorOf(*node);
+    if (hiddenWritesOf(op)) {
+      const std::vector<const Value*>& tensors = writes_.tensors(node);
+      for (size_t i = 1; i < tensors.size(); ++i) {
+        if (!writes_.mayOverlap(tensors[i - 1], tensors[i], /*as_whole=*/true)) continue;
+        const InsertPointGuard guard(graph_, node);
+        graph_.setLocation(node->sourceRange(), node->inlinedCall());
+        Value* one = current(const_cast<Value*>(tensors[i - 1]), node);
+        Value* other = current(const_cast<Value*>(tensors[i]), node);
+        insertBasic(graph_, Basic::CheckOverlap, {one, other, graph_.insertConstant(c10::IValue(false))});
+      }
+    }
     const Overlap rule = overlapOf(op);
     if (rule == Overlap::Allowed) return;
     const std::vector<size_t> written = tensorWritesOf(op.schema());

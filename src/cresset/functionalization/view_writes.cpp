@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/analysis/ambient_state.h"
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/functionalization/writes.h"
 #include "cresset/ir/nesting.h"
@@ -75,11 +76,12 @@ bool replace(Node* node) {
   return true;
 }
 
-bool replaceIn(Block* block) {
+/// Not in blocks with another state of the thread: the view would have another place on the tape than the tensor.
+bool replaceIn(Block* block, const StateScopes& scopes) {
   bool changed = false;
   for (Node* node : block->nodesSafely()) {
-    for (Block* inner : node->blocks()) changed |= replaceIn(inner);
-    changed |= replace(node);
+    for (Block* inner : node->blocks()) changed |= replaceIn(inner, scopes);
+    changed |= scopes.of(node) == 0 && replace(node);
   }
   return changed;
 }
@@ -138,7 +140,7 @@ bool splitListWritesIn(Block* block, const Places& places) {
 }  // namespace
 
 bool replaceViewWrites(Graph& graph) {
-  return replaceIn(graph.block());
+  return replaceIn(graph.block(), StateScopes(graph));
 }
 
 bool splitListWrites(Graph& graph, const Places& places) {

@@ -110,6 +110,7 @@ Writes::Writes(Graph& graph, const Places& places, bool inputs_are_distinct)
   if (!memories_.empty()) {
     aliases_ = aliasesOfCalls(graph, inputs_are_distinct);
     checkRoots();
+    checkTogether();
     checkOutArguments();
     findKeys();
     findOtherWriters(graph.block());
@@ -320,11 +321,33 @@ void Writes::checkScopes(const Value* value) {
   WrittenMemory& memory = *by_root_.at(place->root);
   const bool is_root = place->kind == Place::Kind::Root;
   const auto runsElsewhere = [&](const Node* node) { return !isUsableAt(value->node(), node); };
+  if (is_root && std::ranges::any_of(memory.resizes, [&](const Node* node) { return isOffTape(node, memory); }))
+    leave(memory, "the graph may change its sizes where gradients are off");
   const bool is_elsewhere =
       is_root ? std::ranges::any_of(memory.writes, runsElsewhere)
               : std::ranges::any_of(value->uses(), [&](const Use& use) { return runsElsewhere(use.user); });
   if (is_elsewhere || !scopes_.isBalanced(graph_.block()))
     leave(memory, "the graph changes the state of the thread (grad mode, autocast) while it uses the tensor");
+}
+
+/// Of what a node writes to several of, one may not be another: each would get the value that it has by itself.
+void Writes::checkTogether() {
+  for (const auto& [node, written] : by_node_) {
+    if (written.tensors.size() < 2 || hiddenWritesOf(*operatorOf(*node))) continue;  // of those, it is checked
+    std::unordered_set<MemoryKey> seen;
+    for (size_t i = 0; i < written.tensors.size(); ++i) {
+      const std::vector<Location> locations = aliases_->reached(written.memories[i]->root);
+      for (const Location location : locations) {
+        for (const MemoryKey key : aliases_->partners(location)) {
+          if (!seen.contains(key)) continue;
+          std::string reason = nameOf(*node) + " may write to it twice";
+          leave(*written.memories[i], written.memories[i]->is_input ? reason + std::string(kPromise) : reason);
+        }
+      }
+      for (const Location location : locations)
+        for (const MemoryKey key : aliases_->keys(location)) seen.insert(key);
+    }
+  }
 }
 
 /// Whether the node, which may write to the memory, is none of its own writes, and may run while the tensor is there: a

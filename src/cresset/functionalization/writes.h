@@ -99,6 +99,7 @@ class Writes {
   void leaveTogether();
   void checkRoots();
   void checkScopes(const Value* value);
+  void checkTogether();
   uint32_t scopeOf(const Node* node) const;
   void checkOutArguments();
   void findKeys();
