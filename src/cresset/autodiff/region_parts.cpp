@@ -98,7 +98,8 @@ bool RegionParts::isInertControl(Node* node) {
 
 bool RegionParts::readsAndWrites(const std::vector<Node*>& group, Node* node) {
   const auto writes = [&](Node* writer, Node* other) {
-    if (memory_->readsWritten(other) && (!other->blocks().empty() || memory_->writesToAlias(writer, other->inputs())))
+    if (memory_->readsWritten(other) &&
+        (!other->blocks().empty() || memory_->writesToAlias(writer, other->inputs().vec())))
       return true;
     // Gradients may be computed from what it has returned, too.
     return (mayPassGradients(other) || memory_->readsWritten(other)) &&
