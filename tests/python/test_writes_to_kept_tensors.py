@@ -28,7 +28,7 @@ WRITES = {
     "in a loop of a branch": "if n > 0:\n    for q in range(n):\n      i[0] = 1",
     "to a view": "i.view(-1)[0:2].fill_(1)",
     "detached": "i.detach().fill_(1)",
-    "out": "torch.mul(i, 0, out=i)",
+    "out": "torch.eq(i, i, out=i)",
     "assignment": "i[...] = 1",
     "list": "torch._foreach_zero_([i])",
 }
