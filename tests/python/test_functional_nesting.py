@@ -99,7 +99,7 @@ def nested(f, chain):
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_nestings(program):
     """Two transforms, and a functionalized call within, between or around them."""
-    x = torch.randn(2, 2, 2, dtype=torch.float64) + 2
+    x = torch.randn(2, 2, dtype=torch.float64) + 2
     compared = 0
     for chain in itertools.product(TRANSFORMS, repeat=2):
         try:

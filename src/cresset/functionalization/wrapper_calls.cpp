@@ -205,6 +205,41 @@ c10::SymInt storageElements(const at::Tensor& tensor) {
   return bytes / static_cast<int64_t>(tensor.itemsize());
 }
 
+/// Zeros at the same place of a storage of the same size as a tensor, for its tangent, with dtype and device of
+/// another: so forward-mode autograd makes the tangents of views. The first dimensions of that may be what is batched.
+at::Tensor zerosAt(
+    const at::Tensor& like, const at::Tensor& options, size_t num_batched, const std::shared_ptr<LevelState>& level) {
+  c10::SymDimVector sizes(options.sym_sizes().slice(0, num_batched)), strides(num_batched);
+  sizes.append(like.sym_sizes().begin(), like.sym_sizes().end());
+  strides.append(like.sym_strides().begin(), like.sym_strides().end());
+  c10::SymInt elements = storageElements(like);
+  for (size_t d = num_batched; d-- > 0;) {
+    strides[d] = elements;
+    elements = elements * sizes[d];
+  }
+  const auto zeros = [&](c10::SymIntArrayRef shape) {
+    const at::Tensor result =
+        at::_ops::new_zeros::call(options, shape, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+    tellClientsOfWrites(result);
+    return result;
+  };
+  const Emission emission(*level);
+  const c10::SymInt offset = like.sym_storage_offset();
+  const bool copies = copiesViews(*level);
+  const at::Tensor value = copies ? copyWithStrides(zeros(sizes), strides)
+                                  : at::_ops::as_strided::call(zeros(elements), sizes, strides, offset);
+  const at::Tensor tangent = wrapFresh(value, level);
+  Wrapper& wrapper = *wrapperOf(tangent);
+  Memory& memory = wrapper.memory();
+  if (copies) {
+    memory.offset = offset.expect_int();
+    wrapper.setPart(wrapper.part(), value, offset);
+  }
+  memory.bytes = elements * static_cast<int64_t>(value.itemsize());
+  memory.has_more = offset + value.sym_numel() < elements;
+  return tangent;
+}
+
 /// Whether it is this operator.
 template <class Known>
 bool is(const c10::OperatorHandle& op) {
@@ -709,40 +744,10 @@ class Call : CallWithWrappers {
       eachTensor(stack_[i], [&](at::Tensor& tensor) { return wrapResult(tensor, given); });
   }
 
-  /// Zeros for a tensor's tangent: at the same place of a storage of the same size, as forward-mode autograd makes the
-  /// tangents of views. The first dimensions may be of what is batched.
   void makeTangent() {
-    const std::vector<IValue> given = values();
-    const at::Tensor &like = arguments_[1].toTensor(), &options = given[0].toTensor();
+    const at::Tensor options = values()[0].toTensor();
     const auto num_batched = static_cast<size_t>(arguments_[2].toInt());
-    c10::SymDimVector sizes(options.sym_sizes().slice(0, num_batched)), strides(num_batched);
-    sizes.append(like.sym_sizes().begin(), like.sym_sizes().end());
-    strides.append(like.sym_strides().begin(), like.sym_strides().end());
-    c10::SymInt elements = storageElements(like);
-    for (size_t d = num_batched; d-- > 0;) {
-      strides[d] = elements;
-      elements = elements * sizes[d];
-    }
-    const auto zeros = [&](c10::SymIntArrayRef shape) {
-      const at::Tensor result =
-          at::_ops::new_zeros::call(options, shape, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
-      tellClientsOfWrites(result);
-      return result;
-    };
-    const Emission emission(*level_);
-    const c10::SymInt offset = like.sym_storage_offset();
-    const at::Tensor value =
-        copies() ? copyWithStrides(zeros(sizes), strides)
-                 : at::_ops::as_strided::call(zeros(c10::SymIntArrayRef(elements)), sizes, strides, offset);
-    const at::Tensor tangent = wrapFresh(value, level_);
-    Memory& memory = wrapperOf(tangent)->memory();
-    if (copies()) {
-      memory.offset = offset.expect_int();
-      wrapperOf(tangent)->setPart(wrapperOf(tangent)->part(), value, offset);
-    }
-    memory.bytes = elements * static_cast<int64_t>(value.itemsize());
-    memory.has_more = offset + value.sym_numel() < elements;
-    finish({IValue(tangent)});
+    finish({IValue(zerosAt(arguments_[1].toTensor(), options, num_batched, level_))});
   }
 
   // ---- Writes
