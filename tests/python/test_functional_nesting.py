@@ -104,7 +104,7 @@ def test_nestings(program):
     for chain in itertools.product(TRANSFORMS, repeat=2):
         try:
             expected = nested(program, chain)(x)
-        except RuntimeError:  # eager PyTorch's to refuse
+        except (RuntimeError, IndexError):  # eager PyTorch's to refuse
             continue
         for place in range(3):
             names = (*chain[:place], "functionalize", *chain[place:])
@@ -112,7 +112,7 @@ def test_nestings(program):
             assert found.shape == expected.shape and found.stride() == expected.stride(), names
             assert torch.equal(found, expected), names
             compared += 1
-    assert compared >= 40
+    assert compared >= 45
 
 
 @pytest.mark.parametrize(
