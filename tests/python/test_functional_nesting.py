@@ -6,13 +6,13 @@ import io
 import itertools
 import re
 
-import cresset
 import pytest
 import torch
 from torch.autograd.graph import allow_mutation_on_saved_tensors
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 
+import cresset
 
 TRANSFORMS = {
     "vmap": vmap,
