@@ -5,8 +5,10 @@ import copy
 import functools
 import inspect
 import threading
+import types
 
 import torch
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from . import _C, passes
@@ -132,11 +134,33 @@ def _copy_within(self):
     if type(self) is torch.nn.Parameter:
         result = torch.nn.Parameter(self.data, self.requires_grad)
     elif type(self) is torch.Tensor:
-        result = self.data.requires_grad_(self.requires_grad)
+        result = self.data
+        torch._C._autograd._unsafe_set_version_counter((result,), (1,))  # `set_` has given it the memory
+        result.requires_grad_(self.requires_grad)
     else:
         return _copy_by_pickling(self)
     result.__dict__.update(self.__dict__)
     return result
+
+
+class _Write:
+    """An operator that writes to its argument, as far as a mode asks."""
+
+    _schema = types.SimpleNamespace(
+        arguments=[types.SimpleNamespace(alias_info=types.SimpleNamespace(is_write=True), is_out=False, type=None)]
+    )
+
+    def __call__(self, tensor):
+        return tensor
+
+
+def _before_write(tensor):
+    """``allow_mutation_on_saved_tensors`` keeps copies of what is saved and then written: its mode sees no writes of a
+    functionalized program, and is told of them."""
+    for mode in _get_current_dispatch_mode_stack():
+        if isinstance(mode, torch.autograd.graph._CloneArgBeforeMutateMode):
+            with torch.no_grad():
+                mode.__torch_dispatch__(_Write(), (), (tensor,))
 
 
 def _refused(name):
@@ -182,6 +206,7 @@ def _set_methods():
                 setattr(torch.Tensor, name, _MemoryReader(getattr(torch.Tensor, name), make(name)))
         torch.Tensor.__copy__ = _MemoryReader(_copy_by_pickling, _copy_within)
         # Calls of autograd.Function within transforms are no operators: they pass the key of operators' clients.
+        _C._set_functional_write_observer(_before_write)
         call = torch._ops._higher_order_ops.get("custom_function_call")
         if call is not None:
             call.fallthrough(torch._C._dispatch_key_parse("TESTING_ONLY_GenericMode"))
@@ -195,6 +220,25 @@ def _refusal_in(error, level):
     if level.refusal and level.refusal in str(error):
         return level.refusal
     return str(error) if str(error).startswith("Within cresset.functionalize, ") else ""
+
+
+def _make_fx_mode():
+    return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY)
+
+
+def _tell_make_fx(level):
+    """What a transform of torch.func or a tape has kept of a closed level are wrappers, which go on standing for tensors where
+    modes see the program. A graph that is made of what calls them next has to know of which."""
+    mode = _make_fx_mode()
+    if mode is None:
+        return
+    known = mode.tracer.tensor_tracker
+
+    def visit(stand_in, tensor):
+        if tensor in known and stand_in not in known:
+            known[stand_in] = known[tensor]
+
+    level.visit_standing(visit)
 
 
 def _run_functionalized(function, args, kwargs, copies_views):
@@ -219,6 +263,7 @@ def _run_functionalized(function, args, kwargs, copies_views):
             raise UserError(refusal).with_traceback(error.__traceback__) from error
         raise
     level.close()
+    _tell_make_fx(level)
     result = _left(result, level)
     level.settle()
     return result

@@ -67,13 +67,20 @@ void Level::copyBack(Entry& entry) {
   }
 }
 
-/// Gives a tensor that was written where gradients are recorded the place on the tape that this makes. A view gets it
-/// with its elements.
-void Level::placeOnTape(Entry& entry) {
-  if (!hasTapeOfItsOwn(entry) || entry.tensor.is_view()) return;
+/// Gives a tensor that was written where gradients are recorded the place on the tape that this makes. What is computed
+/// of a view from now on is computed of the view, so its wrapper begins there. False if a view gets its place with its
+/// elements, when the level is closed.
+bool Level::placeOnTape(Entry& entry) {
+  if (!hasTapeOfItsOwn(entry)) return true;
+  if (entry.tensor.is_view()) {
+    if (!recordWrite(entry.tensor, entry.wrapper)) return false;
+    link(entry);
+    return true;
+  }
   sharePlace(entry.wrapper, entry.tensor);
   entry.requires_grad = true;
   entry.node = entry.tensor.grad_fn().get();
+  return true;
 }
 
 void Level::close() {
@@ -236,6 +243,17 @@ bool Level::settle(const at::Tensor& tensor) {
   if (!wrapper.settle()) return false;
   if (outside.defined()) rebaseView(tensor, outside);
   return true;
+}
+
+void Level::visitStanding(const std::function<void(const at::Tensor&, const at::Tensor&)>& visit) const {
+  // Those from outside first: others are views of them.
+  for (const Entry* entry : in_order_) {
+    const Memory& memory = wrapperOf(entry->wrapper)->memory();
+    if (!memory.flat) visit(memory.value, entry->tensor);
+    visit(entry->wrapper, entry->tensor);
+  }
+  for (const at::Tensor& wrapper : livingWrappers(*state_))
+    if (!by_wrapper_.contains(wrapper.unsafeGetTensorImpl())) visit(wrapper, current(wrapperOf(wrapper)->part()));
 }
 
 void Level::settle() {

@@ -12,6 +12,7 @@
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -68,11 +69,24 @@ bool isMadeForLiteral() {
          c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::ADInplaceOrView);
 }
 
+/// The mode of make_fx, if one is on.
+const void* recordingMode() {
+  const auto mode = c10::impl::TorchDispatchModeTLS::get_mode(c10::impl::TorchDispatchModeKey::PROXY);
+  return mode ? mode->get() : nullptr;
+}
+
+/// What is called before tensors are written while modes of Python are on.
+std::function<void(const at::Tensor&)>& writeObserver() {
+  static auto* observer = new std::function<void(const at::Tensor&)>();
+  return *observer;
+}
+
 }  // namespace
 
 Level::Level(bool copies_views) : state_(std::make_shared<LevelState>()) {
   state_->client = this;
   state_->copies_views = copies_views;
+  recording_mode_ = recordingMode();
   registerWrapperKernel();
 }
 
@@ -129,6 +143,10 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
     memory.has_more = hasMoreThan(tensor);
     // Memory that is not PyTorch's: an array's, say, which the program may look at without an operator.
     if (!tensor.storage().resizable() && !isSeen()) memory.exposed = detachedHidden(tensor, *state_);
+    if (given_away_.contains(tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl())) {
+      memory.exposed = memory.value = detachedHidden(tensor, *state_);
+      tellClientsOfWrites(memory.exposed, false);
+    }
   } else {
     const Entry& first = *sharing.front();
     if (first.tensor.scalar_type() != tensor.scalar_type()) {
@@ -343,6 +361,7 @@ bool Level::takeStorage(const c10::OperatorHandle& op, std::vector<IValue>& stac
         arguments[4].toSymIntVector());
   }
   wrapper->setPart(wrapperOf(enter(tensor).wrapper)->part(), tensor);
+  if (!target.is_inference()) target.unsafeGetTensorImpl()->bump_version();
   stack.resize(stack.size() - arguments.size());
   stack.emplace_back(target);
   return true;
@@ -510,6 +529,29 @@ void Level::runDecomposed(
   client->runDecomposed(op, values, run);
 }
 
+void setWriteObserver(std::function<void(const at::Tensor&)> observer) {
+  writeObserver() = std::move(observer);
+}
+
+/// make_fx knows the tensors that its function is given. What is called are wrappers' values, which would be constants
+/// of its graph.
+void Level::refuseInnerTrace() const {
+  const void* mode = recordingMode();
+  if (!mode || mode == recording_mode_) return;
+  throw UserError(
+      "Within cresset.functionalize, make_fx can't record (nor torch.func.linearize, which uses it): call "
+      "cresset.functionalize within the function that is recorded");
+}
+
+void Level::announceWrites(const c10::OperatorHandle& op, std::span<const IValue> given) const {
+  const auto& arguments = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size() && writeObserver(); ++i) {
+    if (!isWritten(arguments[i])) continue;
+    for (const at::Tensor& tensor : tensorsIn(given[i]))
+      if (!isOfTransform(tensor)) writeObserver()(tensor);
+  }
+}
+
 void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
   if (takeLiteral(op, keys, stack) || takeStorage(op, stack) || passRead(op, keys, stack)) return;
   const size_t count = op.schema().arguments().size();
@@ -519,8 +561,8 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
   std::vector<IValue> given;  // if it writes
   c10::SmallVector<const c10::TensorImpl*, 4>
       passed;  // wrappers that a caller below the program has, which gets them again
-  c10::SmallVector<const c10::TensorImpl*, 4> lifted_to;  // of an operator that writes
-  c10::SmallVector<Entry*, 4> owners;                     // of views among them
+  c10::SmallVector<const c10::TensorImpl*, 4> lifted_to;     // of an operator that writes
+  c10::SmallVector<std::pair<at::Tensor, Entry*>, 4> views;  // among them, of tensors from outside
   c10::DispatchKeySet added;
   for (auto at = first; at != stack.end(); ++at) {
     if (!at->isTensor() && !at->isList()) continue;
@@ -533,7 +575,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
         added = added | lifted.key_set();
         if (mutates) {
           lifted_to.push_back(lifted.unsafeGetTensorImpl());
-          if (Entry* owner = ownerInAutograd(lifted)) owners.push_back(owner);
+          if (Entry* owner = ownerInAutograd(lifted)) views.emplace_back(lifted, owner);
         }
       }
       const bool is_other = !lifted.is_same(tensor);
@@ -552,6 +594,10 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
       wrapperOf(entry->second->wrapper)->memory().follows = mayFollow(*entry->second);
     }
   }
+  if (c10::impl::TorchDispatchModeTLS::any_modes_set()) {
+    refuseInnerTrace();
+    if (mutates && tensors) announceWrites(op, given);
+  }
   if (mutates && tensors) checkWrites(op, given, std::span<const IValue>(stack).last(count));
   if (wrapped) {
     const HiddenFromModes hidden;
@@ -564,7 +610,8 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
     } else {
       letPass(op, with, stack);
     }
-  } else if (!tensors && (literal || !keys.has_any(kTransforms))) {
+  } else if (literal || (!keys.has_any(kTransforms) && (!tensors || keys.has(c10::DispatchKey::ZeroTensor)))) {
+    // PyTorch's kernel for tensors that are zero without memory makes others and calls kernels of memory with them.
     handOn(op, keys, stack);
   } else {
     letPass(op, keys, stack);
@@ -573,7 +620,8 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
     followPlace(*entry);
     placeOnTape(*entry);
   }
-  for (Entry* owner : owners) placeOnTape(*owner);
+  for (const auto& [view, owner] : views)
+    if (hasTapeOfItsOwn(*owner) && placeOnTape(*owner) && owner->tensor.is_view()) forgetPlace(view);
   const size_t results = op.schema().returns().size();
   const bool wraps = !tensors && !literal;
   for (size_t i = stack.size() - results; i < stack.size(); ++i) {
@@ -596,6 +644,16 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
 }
 
 at::Tensor Level::sync(const at::Tensor& tensor, bool shares) {
+  if (shares && isFromOutside(tensor) && !wrapperOf(tensor)) {
+    // Unpickling makes a tensor of bytes for its storage, which gets to be memory of others.
+    c10::StorageImpl* storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+    if (!by_storage_.contains(storage)) {
+      given_away_.try_emplace(
+          storage,
+          c10::weak_intrusive_ptr<c10::StorageImpl>(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage)));
+      return tensor;
+    }
+  }
   at::Tensor wrapped = lift(tensor);
   const Wrapper* wrapper = wrapperOf(wrapped);
   if (!wrapper || wrapper->memory().level != state_) return tensor;

@@ -15,6 +15,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -56,6 +57,9 @@ class Level final : public OperatorClient {
   /// After close: the tensor that a result of the program is. The same tensor, if no mode or client around the level
   /// has to see how it becomes one.
   at::Tensor leave(const at::Tensor& tensor);
+  /// After close: calls `visit` with each wrapper that lives, or value that only the level has had, and the tensor for
+  /// which it stands from now on.
+  void visitStanding(const std::function<void(const at::Tensor&, const at::Tensor&)>& visit) const;
   /// After the results have left: makes tensors of the wrappers that are still somewhere.
   void settle();
   // For backends, which compute with values themselves while the level is open.
@@ -103,10 +107,12 @@ class Level final : public OperatorClient {
   void checkWrite(const at::Tensor& given, const at::Tensor& wrapper) const;
   void checkWrites(
       const c10::OperatorHandle& op, std::span<const c10::IValue> given, std::span<const c10::IValue> wrapped);
+  void refuseInnerTrace() const;
+  void announceWrites(const c10::OperatorHandle& op, std::span<const c10::IValue> given) const;
   bool isSeen() const;
   bool mayFollow(const Entry& entry) const;
   bool hasTapeOfItsOwn(const Entry& entry) const;
-  void placeOnTape(Entry& entry);
+  bool placeOnTape(Entry& entry);
   Entry* ownerInAutograd(const at::Tensor& wrapper) const;
   void followPlace(Entry& entry);
   at::Tensor wholeOf(const Entry& entry) const;
@@ -121,14 +127,21 @@ class Level final : public OperatorClient {
 
   std::shared_ptr<LevelState> state_;
   std::string refusal_;
-  std::vector<at::Tensor> read_;  // what a composite kernel that runs reads past the operators
+  const void* recording_mode_ = nullptr;  // that of make_fx, if one was on when the level was opened
+  std::vector<at::Tensor> read_;          // what a composite kernel that runs reads past the operators
   std::unordered_map<const c10::TensorImpl*, std::unique_ptr<Entry>> entries_;
   std::vector<Entry*> in_order_;
   std::unordered_map<const c10::TensorImpl*, Entry*> by_wrapper_;
   std::unordered_map<const c10::StorageImpl*, std::vector<Entry*>> by_storage_;
+  /// Storages that were given away of tensors from outside which no operator has had.
+  std::unordered_map<const c10::StorageImpl*, c10::weak_intrusive_ptr<c10::StorageImpl>> given_away_;
   std::unordered_map<const c10::TensorImpl*, at::Tensor> literals_;  // results that torch.tensor fills
   std::unordered_map<const c10::TensorImpl*, at::Tensor> left_;      // by wrapper that is no view
   std::unordered_map<const c10::TensorImpl*, at::Tensor> results_;
 };
+
+/// Sets what is called with tensors of programs before they are written while modes of Python are on, which see no
+/// writes.
+void setWriteObserver(std::function<void(const at::Tensor&)> observer);
 
 }  // namespace cresset::live

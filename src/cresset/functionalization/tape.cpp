@@ -85,6 +85,21 @@ void sharePlace(const at::Tensor& from, const at::Tensor& to) {
   if (from.retains_grad() && !to.retains_grad()) to.retain_grad();
 }
 
+bool recordWrite(const at::Tensor& view, const at::Tensor& wrapper) {
+  const auto* of_view = autograd::impl::get_view_autograd_meta(view);
+  const autograd::Edge write = autograd::impl::gradient_edge(wrapper);
+  const bool can_be_written = of_view && of_view->has_bw_view() &&
+                              of_view->get_creation_meta() == autograd::CreationMeta::DEFAULT && !wrapper.is_view();
+  if (!can_be_written || write.function->num_inputs() != 1) return false;
+  autograd::impl::rebase_history(view, write);
+  return true;
+}
+
+void forgetPlace(const at::Tensor& view) {
+  if (auto* of_view = autograd::impl::get_view_autograd_meta(view); of_view && of_view->has_bw_view())
+    of_view->set_attr_version(of_view->get_attr_version() - 1);
+}
+
 bool rebaseView(const at::Tensor& tensor, const at::Tensor& view) {
   const auto* example = autograd::impl::get_view_autograd_meta(view);
   auto* before = autograd::impl::get_view_autograd_meta(tensor);

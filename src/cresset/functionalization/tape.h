@@ -18,6 +18,14 @@ bool isEntered(const at::Tensor& wrapper);
 /// retains. That of a leaf is where its gradient is accumulated. Nothing happens if autograd can't make `from` again.
 void sharePlace(const at::Tensor& from, const at::Tensor& to);
 
+/// Makes what has just been recorded as a write to the wrapper, which is no view, one to `view`, the tensor from
+/// outside for which it stands and which is a view in autograd: its base gets a place after the write. False, and
+/// nothing happens, if autograd can't write to the view, or the write has several results.
+bool recordWrite(const at::Tensor& view, const at::Tensor& wrapper);
+
+/// Lets autograd make the place of a view on the tape again from that of its base.
+void forgetPlace(const at::Tensor& view);
+
 /// Makes `tensor`, which is a view in autograd, a view of what `view` is a view of. It keeps its place on the tape, its
 /// gradients and hooks. False if `view` is none, or autograd can't make the tensor again after a write to its base.
 bool rebaseView(const at::Tensor& tensor, const at::Tensor& view);

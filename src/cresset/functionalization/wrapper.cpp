@@ -124,6 +124,10 @@ void Wrapper::setPart(PartPtr part, const at::Tensor& like, const std::optional<
 c10::intrusive_ptr<c10::TensorImpl> Wrapper::shallow_copy_and_detach(
     const c10::VariableVersion& version_counter, bool allow_metadata_change) const {
   if (!part_) return TensorImpl::shallow_copy_and_detach(version_counter, allow_metadata_change);
+  if (!part_->memory->level->open) {
+    const c10::impl::ExcludeDispatchKeyGuard past_transforms(kTransforms);
+    return current(part_).unsafeGetTensorImpl()->shallow_copy_and_detach(version_counter, allow_metadata_change);
+  }
   auto copy = c10::make_intrusive<Wrapper>(
       part_, at::Tensor(c10::intrusive_ptr<TensorImpl>::reclaim_copy(const_cast<Wrapper*>(this))));
   copy->set_version_counter(version_counter);
@@ -163,6 +167,11 @@ at::Tensor wrapFresh(const at::Tensor& value, const std::shared_ptr<LevelState>&
   memory->value = value;
   memory->stand_in = storageWithoutBytes(value);
   memory->offset = value.unsafeGetTensorImpl()->has_symbolic_sizes_strides() ? 0 : value.storage_offset();
+  if (const Wrapper* outer = wrapperOf(value)) {
+    memory->bytes = outer->memory().bytes;
+  } else if (value.has_storage()) {
+    memory->bytes = value.unsafeGetTensorImpl()->unsafe_storage().sym_nbytes();
+  }
   return wrapperFor(std::make_shared<Part>(std::move(memory)), value);
 }
 
@@ -184,6 +193,7 @@ bool isOfFunctorch(const at::Tensor& tensor) {
 
 at::Tensor detached(const at::Tensor& value) {
   if (value.key_set().has_any(kPython)) return value;
+  const c10::impl::ExcludeDispatchKeyGuard past_transforms(kTransforms);  // of the `detach` that modes see
   return at::Tensor(value.unsafeGetTensorImpl()->shallow_copy_and_detach(
       value.is_inference() ? c10::VariableVersion() : c10::VariableVersion(0), /*allow_metadata_change=*/true));
 }

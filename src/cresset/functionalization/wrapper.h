@@ -58,6 +58,7 @@ struct Memory {
   bool foreign = false;   // it stands for tensors from outside of the level
   bool follows = false;   // foreign: the operator that runs may give the tensor other sizes and strides
   bool relaid = false;    // computed of copies of views that repeat elements: eager's strides may be others
+  c10::SymInt bytes = 0;  // of eager's storage
   int64_t offset = 0;     // the storage offset that the whole has
 };
 
@@ -146,7 +147,8 @@ at::Tensor detachedHidden(const at::Tensor& value, const LevelState& level);
 /// The same for what the program gets: where views are removed, and modes see it, it is a copy.
 at::Tensor detachedOrCopied(const at::Tensor& value, const LevelState& level);
 
-/// While it lives, operators go to the clients outside of the level, if the level is the innermost, and past autograd.
+/// While it lives, operators go to the clients outside of the level, if the level is the innermost, and past autograd
+/// and functorch's transforms.
 class Emission {
  public:
   explicit Emission(const LevelState& level);
@@ -156,6 +158,7 @@ class Emission {
 
  private:
   at::AutoDispatchBelowADInplaceOrView below_;
+  c10::impl::ExcludeDispatchKeyGuard past_transforms_{kTransforms};
   bool was_hidden_;  // from modes
   std::optional<HandingOn> outward_;
 };

@@ -3,9 +3,13 @@
 // Views become parts, in-place and out= operators the pure operators that compute the same, whose results are assigned.
 // An operator without a pure form is called on copies of what it writes. All else is called with the wrappers' values.
 #include <ATen/core/jit_type.h>
+#include <ATen/ops/_has_same_storage_numel_ops.h>
+#include <ATen/ops/_new_zeros_with_same_feature_meta_ops.h>
 #include <ATen/ops/_to_copy_ops.h>
+#include <ATen/ops/as_strided_ops.h>
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
+#include <ATen/ops/new_zeros_ops.h>
 #include <ATen/ops/resize_as_ops.h>
 #include <ATen/ops/resize_ops.h>
 #include <c10/core/ScalarType.h>
@@ -186,11 +190,62 @@ void requireApart(const Wrapper& written, const Wrapper& read, bool may_be_same)
 void replaceMemory(Wrapper& wrapper, const at::Tensor& value) {
   Memory& memory = wrapper.memory();
   memory.has_more |= value.sym_numel() < memory.value.sym_numel();
+  memory.bytes = memory.bytes.max(value.sym_numel() * static_cast<int64_t>(value.itemsize()));
   memory.value = value;
   memory.offset = 0;
   memory.written = true;
   ++memory.generation;
   wrapper.setPart(wrapper.part(), value);
+}
+
+/// How many elements the tensor's storage has in eager PyTorch. Values may be parts, and have less.
+c10::SymInt storageElements(const at::Tensor& tensor) {
+  const Wrapper* wrapper = wrapperOf(tensor);
+  const c10::SymInt bytes = wrapper ? wrapper->memory().bytes : tensor.storage().sym_nbytes();
+  return bytes / static_cast<int64_t>(tensor.itemsize());
+}
+
+/// Zeros at the same place of a storage of the same size as a tensor, for its tangent, with dtype and device of
+/// another: so forward-mode autograd makes the tangents of views. The first dimensions of that may be what is batched.
+at::Tensor zerosAt(
+    const at::Tensor& like, const at::Tensor& options, size_t num_batched, const std::shared_ptr<LevelState>& level) {
+  c10::SymDimVector sizes(options.sym_sizes().slice(0, num_batched)), strides(num_batched);
+  sizes.append(like.sym_sizes().begin(), like.sym_sizes().end());
+  strides.append(like.sym_strides().begin(), like.sym_strides().end());
+  c10::SymInt elements = storageElements(like);
+  for (size_t d = num_batched; d-- > 0;) {
+    strides[d] = elements;
+    elements = elements * sizes[d];
+  }
+  const auto zeros = [&](c10::SymIntArrayRef shape) {
+    const at::Tensor result =
+        at::_ops::new_zeros::call(options, shape, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+    tellClientsOfWrites(result);
+    return result;
+  };
+  const Emission emission(*level);
+  const c10::SymInt offset = like.sym_storage_offset();
+  const bool copies = copiesViews(*level);
+  const at::Tensor value = copies ? copyWithStrides(zeros(sizes), strides)
+                                  : at::_ops::as_strided::call(zeros(elements), sizes, strides, offset);
+  const at::Tensor tangent = wrapFresh(value, level);
+  Wrapper& wrapper = *wrapperOf(tangent);
+  Memory& memory = wrapper.memory();
+  if (copies) {
+    memory.offset = offset.expect_int();
+    wrapper.setPart(wrapper.part(), value, offset);
+  }
+  memory.bytes = elements * static_cast<int64_t>(value.itemsize());
+  memory.has_more = offset + value.sym_numel() < elements;
+  return tangent;
+}
+
+/// Whether it is this operator.
+template <class Known>
+bool is(const c10::OperatorHandle& op) {
+  static const c10::OperatorHandle known =
+      c10::Dispatcher::singleton().findSchemaOrThrow(Known::name, Known::overload_name);
+  return op == known;
 }
 
 /// A call of an operator with wrappers: its arguments, their values, and what its results become.
@@ -475,6 +530,11 @@ class Call : CallWithWrappers {
       write(*writes);
     } else if (returnsView()) {
       view();
+    } else if (is<at::_ops::_has_same_storage_numel>(op_)) {
+      const bool same = storageElements(arguments_[0].toTensor()) == storageElements(arguments_[1].toTensor());
+      finish({IValue(same)});
+    } else if (is<at::_ops::_new_zeros_with_same_feature_meta>(op_)) {
+      makeTangent();
     } else {
       compute();
     }
@@ -682,6 +742,12 @@ class Call : CallWithWrappers {
     const Emission emission(*level_);
     for (size_t i = stack_.size() - schema_.returns().size(); i < stack_.size(); ++i)
       eachTensor(stack_[i], [&](at::Tensor& tensor) { return wrapResult(tensor, given); });
+  }
+
+  void makeTangent() {
+    const at::Tensor options = values()[0].toTensor();
+    const auto num_batched = static_cast<size_t>(arguments_[2].toInt());
+    finish({IValue(zerosAt(arguments_[1].toTensor(), options, num_batched, level_))});
   }
 
   // ---- Writes

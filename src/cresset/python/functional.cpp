@@ -19,6 +19,9 @@ class PythonLevel {
   void exit() { scope_.reset(); }
   void close() { level_.close(); }
   at::Tensor leave(const at::Tensor& tensor) { return level_.leave(tensor); }
+  void visitStanding(const py::function& visit) const {
+    level_.visitStanding([&](const at::Tensor& stand_in, const at::Tensor& tensor) { visit(stand_in, tensor); });
+  }
   void settle() { level_.settle(); }
   const std::string& refusal() const { return level_.refusal(); }
   at::Tensor sync(const at::Tensor& tensor, bool shares) { return level_.sync(tensor, shares); }
@@ -71,6 +74,7 @@ void bindFunctional(py::module_& module) {
       .def("exit", &PythonLevel::exit)
       .def("close", &PythonLevel::close)
       .def("leave", &PythonLevel::leave)
+      .def("visit_standing", &PythonLevel::visitStanding)
       .def("settle", &PythonLevel::settle)
       .def_property_readonly("refusal", &PythonLevel::refusal);
   py::class_<PythonPause>(module, "_ClientPause")
@@ -94,6 +98,14 @@ void bindFunctional(py::module_& module) {
   module.def(
       "_functional_commit_update", [](const at::Tensor& tensor) { innermostFor("commit_update").commitUpdate(tensor); },
       py::arg("tensor"));
+  module.def("_set_functional_write_observer", [](py::function observer) {
+    // For the life of the process.
+    const auto* function = new py::function(std::move(observer));
+    live::setWriteObserver([function](const at::Tensor& tensor) {
+      const py::gil_scoped_acquire acquired;
+      (*function)(tensor);
+    });
+  });
   module.def("_is_functional", [](const at::Tensor& tensor) { return live::wrapperOf(tensor) != nullptr; });
   module.def("_in_functional_level", [] { return innermost() != nullptr; });
   module.def(

@@ -38,6 +38,7 @@ enum class TracedAs {
   Node,
   Number,   // its argument becomes a number of Python's or C++'s
   Literal,  // its argument is what torch.tensor and its like have made
+  Reuse,    // the in-place reuse of its in-place form, which has a derivative where the operator has none
 };
 
 constexpr ColumnCell<TracedAs> kTracedAs[] = {
@@ -50,6 +51,16 @@ TracedAs tracedAs(const Operator& op) {
   static const auto* column = new auto(byOperator(kTracedAs));
   const auto found = column->find(op.fullName());
   return found == column->end() ? TracedAs::Node : found->second;
+}
+
+/// `cresset::copy` of `aten::copy`.
+const Operator& reuseOf(const Operator& op) {
+  const std::string& name = op.schema().name();
+  const std::string& overload = op.schema().overload_name();
+  const Operator* in_place = OperatorTable::get().find(name + "_" + (overload.empty() ? "" : "." + overload));
+  CRESSET_CHECK(
+      in_place && in_place->inPlaceReuse(), "an operator that is traced as a reuse has one: " + op.fullName());
+  return *in_place->inPlaceReuse();
 }
 
 /// The overload of the operator that takes a Scalar where `is_number` says so, and is the same otherwise; null if there
@@ -428,7 +439,7 @@ void Recorder::runOperator(const c10::OperatorHandle& op, c10::DispatchKeySet ke
   if (known.hasTrait(Trait::ChangesTape) && !stack.back().toTensor().requires_grad() &&
       !isComputed(stack.back().toTensor()))
     return run();
-  OperatorRecord record(*this, known, stack);
+  OperatorRecord record(*this, what == TracedAs::Reuse ? reuseOf(known) : known, stack);
   record.begin();
   try {
     run();
