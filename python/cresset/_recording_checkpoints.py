@@ -16,7 +16,7 @@ from ._own_graphs import compile_nodes, is_wanted, refs_of
 from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
 from ._recording_traces import ambient
 from ._recording_values import PLAIN, Fresh, Keywords, NoRow, Value
-from ._segments import NotAGraph, Segment, is_of_tensors, is_tensor, reads_of
+from ._segments import OF_SIZES, NotAGraph, Segment, is_of_tensors, is_tensor, reads_of
 
 CHECKPOINT = torch.utils.checkpoint.checkpoint
 CODES = {CHECKPOINT: CHECKPOINT.__code__, inspect.unwrap(CHECKPOINT): inspect.unwrap(CHECKPOINT).__code__}
@@ -93,11 +93,16 @@ class Checkpoints:
         nodes = self.without_parts(nodes, kept)
         inside = {node.register for node in nodes}
         checks, delayed = self.checks_of_checkpoint(segment, known, made)
+        asks = self.questions_in(nodes, results)
+        nodes = [node for node in nodes if node.register not in asks]
+        delayed = [step for step in delayed if asks.isdisjoint(reads_of(step))]
         outputs, structures = self.needed_of(segment, inside, results, delayed)
         inputs = dict.fromkeys(register for node in nodes for register in refs_in(node) if register not in inside)
         if not any(self.is_tensor(self.values[register]) for register in outputs):
             raise NoRow(f"{NAME} that computes nothing")
         self.require_pure(nodes, inputs, outputs, region.may_draw)
+        if asks:
+            checks += self.checks_of_layouts(inputs)
         saved = [place for place, register in enumerate(inputs) if register in region.saved]
         steps = self.steps_of_checkpoint(nodes, list(inputs), outputs, saved)
         self.steps[:] = [*before, *kept, *checks, *segment.pins, *steps, *structures, *delayed]
@@ -111,16 +116,42 @@ class Checkpoints:
 
     @staticmethod
     def without_parts(nodes, kept):
-        """The calls without those that only take what was computed before out of its container, which are added to the steps
-        before the graph: the tape sees the tensors that a graph is given, not those in containers."""
+        """The calls without those that only take what was computed before out of its container, or ask for its kind, which are
+        added to the steps before the graph: the tape sees the tensors that a graph is given, not those in containers."""
         inside, rest = {node.register for node in nodes}, []
         for node in nodes:
-            if node.step is not None and node.step[0] == "Item" and node.step[2] not in inside:
+            is_item = node.step is not None and node.step[0] == "Item" and node.step[2] not in inside
+            is_question = node.step is not None and any(node.function is each for each in OF_SIZES)
+            if is_item or (is_question and inside.isdisjoint(refs_in(node))):
                 inside.discard(node.register)
                 kept.append(node.step)
             else:
                 rest.append(node)
         return rest
+
+    def questions_in(self, nodes, results):
+        """The registers of what asks whether a tensor that the checkpoint computes is nested, which none is if nothing is
+        that it takes."""
+        taken = {*results, *(register for node in nodes for register in refs_in(node))}
+        return {
+            node.register
+            for node in nodes
+            if node.step is not None
+            and (node.step[0], node.step[4]) == ("GetAttr", "is_nested")
+            and self.values[node.register].object is False
+            and node.register not in taken
+        }
+
+    def checks_of_layouts(self, inputs):
+        """Checks that no tensor of these registers is nested."""
+        steps = []
+        for register in inputs:
+            if self.is_tensor(self.values[register]):
+                answer = self.new_register()
+                self.see(answer, False)
+                steps.append(("GetAttr", answer, register, -1, "is_nested", ()))
+                steps.append(("CheckIs", -1, answer, -1, False, ()))
+        return steps
 
     @staticmethod
     def checks_of_checkpoint(segment, known, made):

@@ -46,6 +46,7 @@ from ._recording_values import (
     Super,
     Transient,
     Value,
+    View,
     is_watched,
     is_whole,
     looks_up_plainly,
@@ -59,6 +60,7 @@ from ._rows import (
 )
 from ._segments import has_names
 
+BIND = types.FunctionType.__get__
 FUNCTION_OF_TENSORS = torch.Tensor.grad_fn
 CLASS_OF_OBJECTS = object.__dict__["__class__"]
 NAMES_OF_CLASSES = [type.__dict__[name] for name in ("__name__", "__qualname__")]
@@ -268,10 +270,19 @@ class Objects:
             frame.stack.append(self.constant(None))
         elif as_method and (found is BACKWARD or (name in WRITTEN_IN_PYTHON and type(found) is types.FunctionType)):
             self.push_method(frame, self.constant(found), owner)  # the class is checked
+        elif name in ("real", "imag") and not as_method and owner.object.is_complex():
+            self.check_complex(owner)
+            self.pending = self.compute("GetAttr", self.register(owner), object=name, owned=self.is_owned(owner))
         elif not as_method and is_functional_attribute(name, found):
             self.pending = self.compute("GetAttr", self.register(owner), object=name, owned=self.is_owned(owner))
         else:
             raise NoRow(f"a tensor's {name}")
+
+    def check_complex(self, owner):
+        """Checks that a tensor is one of complex numbers: of others `x.real` is x itself."""
+        register = self.emit("Call", self.register(self.constant(torch.is_complex)), inputs=[self.register(owner)])
+        self.see(register, True)
+        self.check("CheckIs", register, object=True)
 
     @staticmethod
     def push_method(frame, method, owner):
@@ -377,6 +388,9 @@ class Objects:
             return
         if found is CLASS_OF_OBJECTS:
             self.push_callable(frame, self.class_of(owner), as_method)
+            return
+        if type(object) is types.FunctionType and found is BIND and as_method:
+            self.push_method(frame, self.constant(BIND), owner)
             return
         if type(object) is types.FunctionType and name == "__code__" and not as_method:
             self.check("CheckCode", self.register(owner), object=object.__code__)
@@ -519,6 +533,13 @@ class Objects:
             if self.is_same_container(register, other, container):
                 raise NoRow("a container that was changed")
 
+    def has_views(self):
+        """Whether an iteration goes on through keys, values or items of a dict that were listed before."""
+        return not all(each.has_ended for each in self.over_views)
+
+    def is_over_views(self, arguments):
+        return any(isinstance(v, View) or any(v is each for each in self.over_views) for v in arguments)
+
     def append_item(self, owner, value):
         """Appends to a list when the plan ends."""
         if not is_whole(value):
@@ -536,7 +557,7 @@ class Objects:
             raise NoRow("an iterator that is stored")
         if key is not CELL and (type(names) is not dict or ("__builtins__" in names and register not in self.globals)):
             raise NoRow("a dict that code has its globals in")
-        if self.has_views and key is not CELL:
+        if self.has_views() and key is not CELL:
             raise NoRow("a dict that is changed while it may be iterated over")
         if self.swapped or self.listed:
             self.may_set(names, key)
