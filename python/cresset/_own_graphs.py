@@ -496,11 +496,20 @@ def _operator(node, arguments, values):
         allowed = _NUMBER_FIRST
     elif left is int and right is int and all(map(_is_small, node.arguments)):
         allowed = _OF_NUMBERS
+    elif torch.Size in (left, right) and all(_is_of_ints(argument, values) for argument in node.arguments):
+        allowed = (operator.eq, operator.ne)
     else:
         raise _NoText
     if node.function not in allowed:
         raise _NoText
     return f"({arguments[0]} {_INFIX[node.function]} {arguments[1]})"
+
+
+def _is_of_ints(argument, values):
+    """Whether it is a size, or a tuple of ints."""
+    if type(argument) is tuple:
+        return len(argument) > 0 and all(_kind(each, values) is int for each in argument)
+    return _kind(argument, values) is torch.Size
 
 
 def _is_small(argument):

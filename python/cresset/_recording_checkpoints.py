@@ -16,7 +16,19 @@ from ._own_graphs import compile_nodes, is_wanted, refs_of
 from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
 from ._recording_traces import ambient
 from ._recording_values import PLAIN, Fresh, Keywords, NoRow, Value
-from ._segments import OF_SIZES, NotAGraph, Segment, is_of_tensors, is_tensor, reads_of
+from ._rows import makes_memory
+from ._segments import (
+    BINARY,
+    COMPARE,
+    NUM_BINARY,
+    OF_SIZES,
+    NotAGraph,
+    Ref,
+    Segment,
+    is_of_tensors,
+    is_tensor,
+    reads_of,
+)
 
 CHECKPOINT = torch.utils.checkpoint.checkpoint
 CODES = {CHECKPOINT: CHECKPOINT.__code__, inspect.unwrap(CHECKPOINT): inspect.unwrap(CHECKPOINT).__code__}
@@ -26,6 +38,23 @@ OPTIONS = ("use_reentrant", "preserve_rng_state", "context_fn", "determinism_che
 #: How many instructions of CPython take as long as what PyTorch does for a checkpoint.
 INSTRUCTIONS_OF_CHECKPOINT = 2000
 INSTRUCTIONS_OF_CALL = 100  # of an operator in a graph
+
+
+#: What a tensor may be asked for within a checkpoint, as its kind follows from the kinds of what that takes.
+KINDS = ("device", "dtype", "is_nested")
+OF_DTYPES = (torch.is_complex, torch.is_floating_point, torch.Tensor.is_complex, torch.Tensor.is_floating_point)
+_MAKING = (*BINARY[:NUM_BINARY], *COMPARE, operator.neg, operator.invert)  # of new tensors
+
+
+def with_constants(argument, known):
+    """An argument with what some registers hold in their place."""
+    if isinstance(argument, Ref):
+        return known.get(argument.register, argument)
+    if isinstance(argument, slice):
+        return slice(*[with_constants(each, known) for each in (argument.start, argument.stop, argument.step)])
+    if type(argument) in (tuple, list):
+        return type(argument)([with_constants(each, known) for each in argument])
+    return argument
 
 
 class Checkpoint:
@@ -102,7 +131,7 @@ class Checkpoints:
             raise NoRow(f"{NAME} that computes nothing")
         self.require_pure(nodes, inputs, outputs, region.may_draw)
         if asks:
-            checks += self.checks_of_layouts(inputs)
+            checks += self.checks_of_kinds(inputs)
         saved = [place for place, register in enumerate(inputs) if register in region.saved]
         steps = self.steps_of_checkpoint(nodes, list(inputs), outputs, saved)
         self.steps[:] = [*before, *kept, *checks, *segment.pins, *steps, *structures, *delayed]
@@ -114,12 +143,14 @@ class Checkpoints:
         self.num_saved += INSTRUCTIONS_OF_CHECKPOINT + INSTRUCTIONS_OF_CALL * len(nodes)
         return result
 
-    @staticmethod
-    def without_parts(nodes, kept):
+    def without_parts(self, nodes, kept):
         """The calls without those that only take what was computed before out of its container, or ask for its kind, which are
         added to the steps before the graph: the tape sees the tensors that a graph is given, not those in containers."""
         inside, rest = {node.register for node in nodes}, []
+        used = {register for node in nodes for register in refs_in(node)}
         for node in nodes:
+            if node.register not in used and node.register not in self.values:
+                continue  # a part of a size that nothing asks for
             is_item = node.step is not None and node.step[0] == "Item" and node.step[2] not in inside
             is_question = node.step is not None and any(node.function is each for each in OF_SIZES)
             if is_item or (is_question and inside.isdisjoint(refs_in(node))):
@@ -130,27 +161,31 @@ class Checkpoints:
         return rest
 
     def questions_in(self, nodes, results):
-        """The registers of what asks whether a tensor that the checkpoint computes is nested, which none is if nothing is
-        that it takes."""
-        taken = {*results, *(register for node in nodes for register in refs_in(node))}
-        return {
-            node.register
-            for node in nodes
-            if node.step is not None
-            and (node.step[0], node.step[4]) == ("GetAttr", "is_nested")
-            and self.values[node.register].object is False
-            and node.register not in taken
-        }
+        """The registers of what asks for the kinds of tensors that the checkpoint computes, which follow from those of what it
+        takes. In the calls stands what the answer is."""
+        asks = {}
+        for node in nodes:
+            is_of_kind = node.step is not None and node.step[0] == "GetAttr" and node.step[4] in KINDS
+            is_of_kind = is_of_kind or any(node.function is each for each in OF_DTYPES)
+            taken = refs_in(node)
+            follows = taken and asks.keys() >= set(taken) and any(node.function is each for each in COMPARE)
+            if (is_of_kind or follows) and node.register not in results:
+                asks[node.register] = self.values[node.register].object
+        for node in nodes:
+            if node.register not in asks and not asks.keys().isdisjoint(refs_in(node)):
+                node.arguments = with_constants(node.arguments, asks)
+        return asks.keys()
 
-    def checks_of_layouts(self, inputs):
-        """Checks that no tensor of these registers is nested."""
+    def checks_of_kinds(self, inputs):
+        """Checks what kinds the tensors of these registers are of."""
         steps = []
         for register in inputs:
             if self.is_tensor(self.values[register]):
-                answer = self.new_register()
-                self.see(answer, False)
-                steps.append(("GetAttr", answer, register, -1, "is_nested", ()))
-                steps.append(("CheckIs", -1, answer, -1, False, ()))
+                for name in KINDS:
+                    answer, found = self.new_register(), getattr(self.values[register].object, name)
+                    self.see(answer, found)
+                    steps.append(("GetAttr", answer, register, -1, name, ()))
+                    steps.append(("CheckIs" if found is False else "CheckConst", -1, answer, -1, found, ()))
         return steps
 
     @staticmethod
@@ -210,14 +245,28 @@ class Checkpoints:
                 raise NoRow(f"{NAME} with a call of {name}, which compiled graphs have not")
             if node.is_random and not may_draw:
                 raise NoRow(f"{NAME} with random numbers that are not kept")
-            if node.written is not None or node.function is operator.setitem:
-                raise NoRow(
-                    f"{NAME} with a call of {name} in place"
-                )  # PyTorch takes what it has kept as it was written to
+        self.require_own_writes(nodes)
         if any(is_of_tensors(each) and not is_tensor(each) for each in self.objects_in(inputs)):
             raise NoRow(f"{NAME} that takes containers of tensors")
         if share_memory(self.objects_in(inputs), self.objects_in(outputs)):
             raise NoRow(f"{NAME} that returns what shares memory")
+
+    def require_own_writes(self, nodes):
+        """Requires that what calls write to is memory that the checkpoint itself has made: of what it takes, PyTorch has the
+        latest when it computes again."""
+        fresh = set()
+        for node in nodes:
+            written = node.arguments[0].register if node.function is operator.setitem else node.written
+            if written is not None and self.written_first(written) not in fresh:
+                name = getattr(node.function, "__name__", type(node.function).__name__)
+                raise NoRow(f"{NAME} with a call of {name} in place")
+            is_new = makes_memory(node.function) or any(node.function is each for each in _MAKING)
+            tensors = [register for register in refs_in(node) if self.is_of_tensors_at(register)]
+            if is_new or written is not None or (tensors and fresh.issuperset(tensors)):
+                fresh.add(node.register)
+
+    def is_of_tensors_at(self, register):
+        return is_of_tensors(self.values[register].object)
 
     def objects_in(self, registers):
         return [self.values[register].object for register in registers]
