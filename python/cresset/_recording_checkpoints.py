@@ -15,7 +15,7 @@ from ._checkpoints import Checkpointed, share_memory
 from ._own_graphs import compile_nodes, is_wanted, refs_of
 from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
 from ._recording_traces import ambient
-from ._recording_values import PLAIN, Fresh, Keywords, NoRow, Value
+from ._recording_values import PLAIN, TEXT, Fresh, Keywords, NoRow, Value
 from ._rows import makes_memory
 from ._segments import (
     BINARY,
@@ -32,6 +32,7 @@ from ._segments import (
 
 CHECKPOINT = torch.utils.checkpoint.checkpoint
 CODES = {CHECKPOINT: CHECKPOINT.__code__, inspect.unwrap(CHECKPOINT): inspect.unwrap(CHECKPOINT).__code__}
+NO_CONTEXT = torch.utils.checkpoint.noop_context_fn
 NAME = "a call of torch.utils.checkpoint.checkpoint"
 #: Arguments that are not the function's.
 OPTIONS = ("use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop")
@@ -77,24 +78,29 @@ class Checkpoints:
     def call_checkpoint(self, view, frame, callee, arguments, names):
         if self.options.backend is not None or self.transform is not None or self.traced or _C._is_transformed():
             raise NoRow(f"{NAME} in a graph of a backend, or in a transform")
-        if self.region is not None or any(mode[0] != "grad" for mode in self.modes):
-            raise NoRow(f"{NAME} in another one, or in a mode")
+        if self.region is not None or (len(self.modes) > 1 and self.is_in_autocast()):
+            raise NoRow(f"{NAME} in another one, or in several modes")
+        if any(mode[0] not in ("autocast", "grad") for mode in self.modes):
+            raise NoRow(f"{NAME} in a mode")
         count = len(arguments) - len(names)
         given = dict(zip(names, arguments[count:], strict=True))
         flags = {name: given.pop(name) for name in OPTIONS if name in given}
-        if not count or flags.keys() - {"use_reentrant", "preserve_rng_state"} or "use_reentrant" not in flags:
+        if not count or "use_reentrant" not in flags:
             raise NoRow(f"{NAME} with other arguments")
         self.identical(callee)
+        self.require_options(flags)
         for function, code in CODES.items():
             self.has_code(function, code)
         self.check_untransformed()
         if self.flag_of(flags["use_reentrant"]):
             raise NoRow(f"{NAME} with use_reentrant=True")
+        # Within an autocast of the plan's own there may be none around the plan, where the question is asked.
+        around = (not self.is_in_autocast() and ambient()[0], *ambient()[1:])
         register = self.emit("Call", self.register(self.constant(ambient)))
-        self.see(register, ambient())
-        self.check("CheckConst", register, object=ambient())
-        if ambient()[0] or ambient()[2]:
-            raise NoRow(f"{NAME} in autocast or inference mode")
+        self.see(register, around)
+        self.check("CheckConst", register, object=around)
+        if around[0] or around[2]:
+            raise NoRow(f"{NAME} in autocast or inference mode that was set before")
         may_draw = "preserve_rng_state" not in flags or self.flag_of(flags["preserve_rng_state"])
         region = Checkpoint(self, arguments[1:count], may_draw)
         self.call_of(view, frame, arguments[0], [*arguments[1:count], *given.values()], tuple(given))
@@ -103,6 +109,21 @@ class Checkpoints:
         self.region = region
         self.entering.swaps = True
         self.entering.finish = self.end_of_checkpoint
+
+    def require_options(self, flags):
+        """Requires options that make no difference to what only computes."""
+        for name, value in flags.items():
+            if name in ("early_stop", "debug"):
+                if self.flag_of(value) and name == "debug":
+                    raise NoRow(f"{NAME} with debug=True")
+            elif name == "determinism_check":
+                if type(value) is not Value or value.object not in ("default", "none"):
+                    raise NoRow(f"{NAME} with determinism_check=")
+                self.pin(value)
+            elif name == "context_fn":
+                if type(value) is not Value or value.object is not NO_CONTEXT:
+                    raise NoRow(f"{NAME} with context_fn=")
+                self.identical(value)
 
     def end_of_checkpoint(self, result):
         """Puts one call of a graph in the place of what was recorded since the checkpoint began."""
@@ -119,7 +140,7 @@ class Checkpoints:
         made = {step[1] for step in self.steps[region.first_step :]}
         nodes = [node for node in segment.nodes if node.register in made or not made.isdisjoint(refs_in(node))]
         kept = [step for step in segment.outside if id(step) not in known]
-        nodes = self.without_parts(nodes, kept)
+        nodes = self.without_parts(nodes, kept, results)
         inside = {node.register for node in nodes}
         checks, delayed = self.checks_of_checkpoint(segment, known, made)
         asks = self.questions_in(nodes, results)
@@ -130,7 +151,7 @@ class Checkpoints:
         if not any(self.is_tensor(self.values[register]) for register in outputs):
             raise NoRow(f"{NAME} that computes nothing")
         self.require_pure(nodes, inputs, outputs, region.may_draw)
-        if asks:
+        if self.require_own_writes(nodes) or asks:
             checks += self.checks_of_kinds(inputs)
         saved = [place for place, register in enumerate(inputs) if register in region.saved]
         steps = self.steps_of_checkpoint(nodes, list(inputs), outputs, saved)
@@ -143,14 +164,15 @@ class Checkpoints:
         self.num_saved += INSTRUCTIONS_OF_CHECKPOINT + INSTRUCTIONS_OF_CALL * len(nodes)
         return result
 
-    def without_parts(self, nodes, kept):
+    def without_parts(self, nodes, kept, results):
         """The calls without those that only take what was computed before out of its container, or ask for its kind, which are
         added to the steps before the graph: the tape sees the tensors that a graph is given, not those in containers."""
         inside, rest = {node.register for node in nodes}, []
-        used = {register for node in nodes for register in refs_in(node)}
+        used = {*results, *(register for node in nodes for register in refs_in(node))}
         for node in nodes:
-            if node.register not in used and node.register not in self.values:
-                continue  # a part of a size that nothing asks for
+            is_text = any(node.function is each for each in TEXT)
+            if node.register not in used and (is_text or node.register not in self.values):
+                continue  # a text, or a part of a size, that nothing asks for
             is_item = node.step is not None and node.step[0] == "Item" and node.step[2] not in inside
             is_question = node.step is not None and any(node.function is each for each in OF_SIZES)
             if is_item or (is_question and inside.isdisjoint(refs_in(node))):
@@ -239,31 +261,52 @@ class Checkpoints:
         for node in nodes:
             name = getattr(node.function, "__name__", type(node.function).__name__)
             is_of_tape = any(node.function is each for each in (GRAD, REQUIRES_GRAD, begin_tape))
-            if node.modes is not None or node.effect or node.ends_casts or is_of_tape:
+            if (
+                (node.modes is not None and node.modes != tuple(self.modes))
+                or node.effect
+                or node.ends_casts
+                or is_of_tape
+            ):
                 raise NoRow(f"{NAME} with a call of {name}")
             if not is_wanted(node, self.values):
                 raise NoRow(f"{NAME} with a call of {name}, which compiled graphs have not")
             if node.is_random and not may_draw:
                 raise NoRow(f"{NAME} with random numbers that are not kept")
-        self.require_own_writes(nodes)
         if any(is_of_tensors(each) and not is_tensor(each) for each in self.objects_in(inputs)):
             raise NoRow(f"{NAME} that takes containers of tensors")
         if share_memory(self.objects_in(inputs), self.objects_in(outputs)):
             raise NoRow(f"{NAME} that returns what shares memory")
 
     def require_own_writes(self, nodes):
-        """Requires that what calls write to is memory that the checkpoint itself has made: of what it takes, PyTorch has the
-        latest when it computes again."""
-        fresh = set()
+        """Requires that what calls write to is memory that the checkpoint itself has made, and that nothing on the tape was
+        computed of it before: of what it takes, and of what the tape keeps, PyTorch has the latest when it computes again.
+        Whether there are writes."""
+        fresh = {}  # register -> the registers of what made its memory
+        off_tape, kept, writes = set(), set(), False
         for node in nodes:
-            written = node.arguments[0].register if node.function is operator.setitem else node.written
-            if written is not None and self.written_first(written) not in fresh:
-                name = getattr(node.function, "__name__", type(node.function).__name__)
-                raise NoRow(f"{NAME} with a call of {name} in place")
-            is_new = makes_memory(node.function) or any(node.function is each for each in _MAKING)
             tensors = [register for register in refs_in(node) if self.is_of_tensors_at(register)]
-            if is_new or written is not None or (tensors and fresh.issuperset(tensors)):
-                fresh.add(node.register)
+            is_off = all(each in off_tape or self.has_no_gradient(each) for each in tensors)
+            written = node.arguments[0].register if node.function is operator.setitem else node.written
+            if written is not None:
+                writes, root = True, self.written_first(written)
+                if root not in fresh or root not in off_tape or not kept.isdisjoint(fresh[root]):
+                    name = getattr(node.function, "__name__", type(node.function).__name__)
+                    raise NoRow(f"{NAME} with a call of {name} in place")
+                fresh[node.register] = fresh[root]
+            elif makes_memory(node.function) or any(node.function is each for each in _MAKING):
+                fresh[node.register] = {node.register}
+            elif tensors and all(each in fresh for each in tensors):
+                fresh[node.register] = set().union(*(fresh[each] for each in tensors))
+            if is_off:
+                off_tape.add(node.register)
+            else:
+                kept.update(*(fresh.get(each, ()) for each in tensors))
+        return writes
+
+    def has_no_gradient(self, register):
+        tensors = self.values[register].object
+        tensors = [tensors] if is_tensor(tensors) else tensors
+        return not any(tensor.is_floating_point() or tensor.is_complex() for tensor in tensors)
 
     def is_of_tensors_at(self, register):
         return is_of_tensors(self.values[register].object)
@@ -282,7 +325,8 @@ class Checkpoints:
         if len(outputs) > 1:
             self.see(result, tuple(self.objects_in(outputs)))
             self.places[result] = self.here
-        checkpointed = Checkpointed(function, draws, saved)
+        autocast = self.modes[0] if self.is_in_autocast() else None
+        checkpointed = Checkpointed(function, draws, saved, autocast)
         self.values[callee] = Value(callee, checkpointed, fixed=True, typed=True)
         if draws:
             self.effects[result] = []
