@@ -936,6 +936,8 @@ class Calls:
             return tuple(self.classes(item) for item in value.items)
         if not isinstance(value, Value):
             raise NoRow("an isinstance of no class")
+        if type(value.object) is tuple:
+            return tuple(self.classes(item) for item in self.items_of(value))
         meta = type(value.object)
         if meta is abc.ABCMeta:
             self.abstract(value)
