@@ -230,6 +230,9 @@ class Calls:
         elif callee.object is OBJECT_GETATTRIBUTE:
             self.identical(callee)
             self.call_getattribute(frame, arguments, names)
+        elif callee.object is OBJECT_INIT and len(arguments) == 1:
+            self.identical(callee)
+            self.pending = self.constant(None)
         elif callee.object is setattr or callee.object is OBJECT_SETATTR:
             self.call_setattr(callee, arguments, names)
         elif callee.object is TUPLE_NEW:
@@ -453,7 +456,7 @@ class Calls:
         self.versioned(owner)
         classes = type(owner.object).__mro__
         found = next((c.__dict__[name] for c in classes[classes.index(kind.object) + 1 :] if name in c.__dict__), None)
-        is_method = found is OBJECT_GETATTRIBUTE or found is OBJECT_SETATTR
+        is_method = any(found is each for each in (OBJECT_GETATTRIBUTE, OBJECT_INIT, OBJECT_SETATTR))
         if (is_method or (type(found) in DESCRIPTORS and found in METHODS_OF_DICTS)) and as_method:
             self.push_method(frame, self.constant(found), owner)
             return

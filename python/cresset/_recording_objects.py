@@ -367,8 +367,11 @@ class Objects:
             self.check("CheckSize", self.register(owner), len(object))
             self.push_callable(frame, self.item(owner, place_of_field(found)), as_method)
             return
-        if type(found) is property and type(found.fget) is types.FunctionType and not as_method:
+        is_property = issubclass(type(found), property) and type(found).__get__ is property.__get__
+        if is_property and type(found.fget) is types.FunctionType and not as_method:
             made = self.emit("ClassItem", self.register(owner), object=name)
+            if type(found) is not property:
+                self.versioned(Value(made, found))
             register = self.emit("GetAttr", made, object="fget")
             self.see(made, found)
             self.see(register, found.fget)
@@ -427,7 +430,7 @@ class Objects:
                 self.see(function, found.__func__)
                 self.push_callable(frame, Value(function, found.__func__), as_method)
             elif hasattr(type(found), "__get__"):
-                raise NoRow(f"a bound {name}")
+                self.get_by_descriptor(frame, owner, value, name, as_method)
             else:
                 self.push_callable(frame, value, as_method)
             return
@@ -640,13 +643,27 @@ class Objects:
         else:
             raise NoRow(f"a {type(owner.object).__name__} whose attributes are set by its own code")
 
+    def get_by_descriptor(self, frame, owner, found, name, as_method):
+        """What the `__get__` in Python of a class's attribute returns, whose class is checked."""
+        kind = type(found.object)
+        getter = next((base.__dict__["__get__"] for base in kind.__mro__ if "__get__" in base.__dict__), None)
+        if type(getter) is not types.FunctionType or (as_method and sys.version_info >= (3, 13)):
+            raise NoRow(f"a bound {name}")
+        self.values[found.register] = found
+        function = self.special_method(found, "__get__")
+        owner_class = self.class_of(owner)
+        if as_method:
+            frame.stack.append(NULL)
+        self.call_inline(function, [found, owner, owner_class], ())
+
     def store_plainly(self, owner, name, value):
         """As object.__setattr__ does."""
         found = self.class_attribute(owner, name, plainly=True)
         if name.startswith("__") or (found is not None and hasattr(type(found), "__set__")):
             raise NoRow(f"an attribute that is set by its class: {name}")
         if found is not None and type(found).__flags__ & STATIC_CLASS and type(found) is not types.FunctionType:
-            raise NoRow(f"a class's {name} whose own class may change")
+            # It may become a descriptor that sets.
+            self.versioned(Value(self.emit("ClassItem", self.register(owner), object=name), found))
         names = self.names_of(owner.object)
         if type(names) is not dict:
             raise NoRow("an object with names of its own kind")
