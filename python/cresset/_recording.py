@@ -380,6 +380,9 @@ class Recorder(
                 return refusal
             # In a callee: the plan ends before the call, and capture.cpp asks for it when the call has returned.
             return self.plan() if len(self.frames) == 1 else None
+        except Exception as error:  # ends the recording
+            self.options.note(*self.here, f"an internal error: {type(error).__name__}: {error}")
+            raise
 
     def stopped(self, reason):
         """Notes what ended the plan. With `fullgraph` an exception for the program, unless it is the function's end."""

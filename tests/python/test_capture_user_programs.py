@@ -18,6 +18,7 @@ translation_with_teacher_forcing packed_sequences speech_with_ctc spectral_loss 
 vector_quantization gumbel_and_sinkhorn radiance_field word_vectors conditional_random_field per_sample_gradients hessian_vector_product
 gaussian_process triplets_with_hard_negatives hyper_network sets_and_masks rotary_attention state_space_scan curriculum_with_state wgan_with_penalty
 maml_with_functional_calls adversarial_examples
+language_model_with_checkpoints ppo_update
 """.split()
 
 
@@ -30,6 +31,7 @@ def test_same_as_plain(name):
         compiled = run(name, counts=counts)
     found = cresset.explain(compiled)
     assert not any(plan.raised for plan in found.plans), found
+    assert not any("internal error" in reason for _, reason in found.python), found
     if name in WHOLE:
         ran = [plan for plan, before in zip(found.plans, counts[0], strict=False) if plan.applied > before]
         assert len(ran) == 1, found
