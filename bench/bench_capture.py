@@ -247,6 +247,82 @@ def loops():
                 return loss
 
             yield f"training of {title}, {kind.__name__}", train, (x, torch.randint(0, 10, (len(x),)))
+    yield from loops_as_users_write_them()
+
+
+def loops_as_users_write_them():
+    """With what real loops have besides: norms that are clipped, schedules, averages, sums of gradients, two optimizers."""
+    functional = nn.functional
+    x, y = torch.randn(32, 32), torch.randint(0, 10, (32,))
+
+    def net_of(width=64):
+        return nn.Sequential(nn.Linear(32, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10))
+
+    net = net_of()
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step))
+
+    def clipped(x, y):
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(net(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        return loss.item()
+
+    yield "training with clipped norms and a schedule", clipped, (x, y)
+    own = net_of()
+    average = torch.optim.swa_utils.AveragedModel(own, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.99))
+    plain = torch.optim.SGD(own.parameters(), lr=1e-4, momentum=0.9)
+
+    def averaged(x, y):
+        plain.zero_grad()
+        loss = functional.cross_entropy(own(x), y)
+        loss.backward()
+        plain.step()
+        average.update_parameters(own)
+        return loss
+
+    yield "training with an average of weights", averaged, (x, y)
+    for width in (64, 512):
+        wide = net_of(width)
+        summed = torch.optim.SGD(wide.parameters(), lr=1e-4)
+
+        def accumulating(x, y, wide=wide, summed=summed):
+            summed.zero_grad(set_to_none=False)
+            for part, labels in zip(x.chunk(4), y.chunk(4)):
+                functional.cross_entropy(wide(part), labels).div(4).backward()
+            summed.step()
+
+        yield f"training with sums of gradients of {width * width} elements", accumulating, (x, y)
+    generator, critic = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 32)), net_of()
+    of_generator, of_critic = (torch.optim.Adam(each.parameters(), lr=1e-4) for each in (generator, critic))
+
+    def adversarial(x, y):
+        of_critic.zero_grad()
+        fake = generator(torch.randn(len(x), 8))
+        of_both = functional.softplus(-critic(x)).mean() + functional.softplus(critic(fake.detach())).mean()
+        of_both.backward()
+        of_critic.step()
+        of_generator.zero_grad()
+        loss = functional.softplus(-critic(fake)).mean()
+        loss.backward()
+        of_generator.step()
+        return of_both.item(), loss.item()
+
+    yield "training of two networks against each other", adversarial, (x, y)
+    evaluated = net_of()
+
+    def evaluate(x, y):
+        evaluated.eval()
+        correct = torch.zeros((), dtype=torch.long)
+        with torch.inference_mode():
+            for part, labels in zip(x.chunk(4), y.chunk(4)):
+                correct += (evaluated(part).argmax(1) == labels).sum()
+        return correct.item()
+
+    yield "a loop of evaluation", evaluate, (x, y)
 
 
 def networks(part):

@@ -5,16 +5,21 @@ import contextlib
 
 import torch
 
+from . import _C
+
 _keeps_graph = torch._C._autograd._get_current_graph_task_keep_graph
 
 
 class Checkpointed:
     """A graph whose backward pass computes it once more. `draws`: it draws random numbers, the same ones both times. `saved`:
     places of inputs that are to be the same in the backward pass; others are taken as they are then. (So does PyTorch, whose
-    checkpoint saves the function's positional arguments.)"""
+    checkpoint saves the function's positional arguments.) `autocast`: the mode of autocast that it is called in, as
+    _C._CallInModes has it, or None."""
 
-    def __init__(self, function, draws=False, saved=()):
-        self.function, self.draws, self.saved = function, draws, saved
+    def __init__(self, function, draws=False, saved=(), autocast=None):
+        self.graph, self.draws, self.saved, self.autocast = function, draws, saved, autocast
+        # Casts that are made off the tape are not kept: what follows would take them.
+        self.function = function if autocast is None else _C._CallInModes(function, ((*autocast[:4], False),))
         self.known = {}  # which inputs require gradients -> which results do
         self.aliases = False  # whether results have been seen that share memory
 
@@ -37,6 +42,14 @@ class Checkpointed:
             return self.function(*inputs)
         found = _Recomputed.apply(self, results, self.known[flags], flags, state, *inputs)
         return found[0] if len(found) == 1 else found
+
+    def again(self, inputs):
+        """The graph's results, for the backward pass."""
+        if self.autocast is None:
+            return self.graph(*inputs)
+        _, device, is_enabled, dtype, keeps_casts = self.autocast
+        with torch.autocast(device, dtype, is_enabled, keeps_casts):
+            return self.graph(*inputs)
 
     def flags_of_results(self, inputs, state):
         """Which results are on the tape."""
@@ -84,7 +97,8 @@ class _Recomputed(torch.autograd.Function):
             if is_differentiated:
                 own = [v.view_as(v) if flag else v for v, flag in zip(inputs, ctx.flags, strict=True)]
             else:
-                own = [v.detach().requires_grad_() if flag else v for v, flag in zip(inputs, ctx.flags, strict=True)]
+                # Of a view no cast is kept, so that gradients of casts would not be added before they are cast back.
+                own = [v.data.requires_grad_() if flag else v for v, flag in zip(inputs, ctx.flags, strict=True)]
             results = recomputed(ctx.checkpointed, ctx.state, own)
         wanted = [place for place, flag in enumerate(ctx.on_tape) if flag and gradients[place] is not None]
         found = iter(())
@@ -114,12 +128,12 @@ def _without_autocast():
 def recomputed(checkpointed, state, inputs):
     """The graph's results, of the random numbers that it drew before."""
     if state is None:
-        results = checkpointed.function(*inputs)
+        results = checkpointed.again(inputs)
     else:
         now = torch.get_rng_state()
         torch.set_rng_state(state)
         try:
-            results = checkpointed.function(*inputs)
+            results = checkpointed.again(inputs)
         finally:
             torch.set_rng_state(now)
     return results if type(results) is tuple else (results,)

@@ -20,7 +20,7 @@ from . import _C, _frames, options, passes
 from ._checkpoints import Checkpointed
 from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
 from ._recording_writes import joined_saves
-from ._rows import EMPTY, OWNERS, is_of_numbers
+from ._rows import EMPTY, OF_CONTENTS, OWNERS, is_of_numbers
 from ._segments import (
     COMPARE,
     NotAGraph,
@@ -46,6 +46,7 @@ _IN_PLACE = {operator.iadd: "+=", operator.isub: "-=", operator.imul: "*=", oper
 _OF_NUMBERS = (operator.add, operator.sub, operator.mul, operator.floordiv, *COMPARE)
 _NUMBER_FIRST = (operator.add, operator.sub, operator.mul, operator.truediv, *COMPARE)
 _NUMBER_SECOND = (*_NUMBER_FIRST, operator.floordiv, operator.mod, operator.pow)
+_OF_NUMBERS_ALONE = (torch.tensor, torch.as_tensor)
 _TYPES = {torch.Tensor: "Tensor", torch.nn.Parameter: "Tensor", int: "int", float: "float", bool: "bool"}
 _PLAIN_RESULTS = (torch.Tensor, int, bool)  # that may leave a graph
 _ATTRIBUTES = ("shape", "T", "mT", "H", "mH")
@@ -67,9 +68,13 @@ def is_wanted(node, values):
         return False
     if node.function is torch.randint_like:
         return False  # Python's asks no autograd, which has no derivative of it
-    if node.function is torch.Tensor.item or any(node.function is one for one in EMPTY):
+    if any(node.function is one for one in (*OF_CONTENTS, *EMPTY)):
         return False  # a number of the language that may be of several types; memory that is yet to be written
-    if (is_of_numbers(node.function) and not is_of_sizes(node)) or node.function is torch.tensor or node.ends_casts:
+    if (
+        (is_of_numbers(node.function) and not is_of_sizes(node))
+        or node.function in _OF_NUMBERS_ALONE
+        or node.ends_casts
+    ):
         return False  # the language computes on where Python raises
     if result is None or not (type(result.object) in _kinds_of_results(node) or has_names(result.object)):
         return False
@@ -491,11 +496,20 @@ def _operator(node, arguments, values):
         allowed = _NUMBER_FIRST
     elif left is int and right is int and all(map(_is_small, node.arguments)):
         allowed = _OF_NUMBERS
+    elif torch.Size in (left, right) and all(_is_of_ints(argument, values) for argument in node.arguments):
+        allowed = (operator.eq, operator.ne)
     else:
         raise _NoText
     if node.function not in allowed:
         raise _NoText
     return f"({arguments[0]} {_INFIX[node.function]} {arguments[1]})"
+
+
+def _is_of_ints(argument, values):
+    """Whether it is a size, or a tuple of ints."""
+    if type(argument) is tuple:
+        return len(argument) > 0 and all(_kind(each, values) is int for each in argument)
+    return _kind(argument, values) is torch.Size
 
 
 def _is_small(argument):

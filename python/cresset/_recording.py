@@ -38,6 +38,7 @@ from ._recording_traces import Traces
 from ._recording_transforms import Pullback, Transformed, Transforms
 from ._recording_values import (
     CELL,
+    COMPARED,
     CONTAINERS,
     DELETED,
     END,
@@ -65,6 +66,7 @@ from ._recording_values import (
     NewObject,
     NewSet,
     NoRow,
+    Pairs,
     Prologue,
     Raised,
     RealCell,
@@ -145,9 +147,7 @@ class Recorder(
         self.site = None  # how many operands the instruction's call has, and the names of keywords
         self.listed = []  # dicts of parameters and buffers that were gone over
         self.grown = {}  # of these the dicts that may get a new key, and the lists: {register: container}
-        self.has_views = (
-            False  # whether keys, values or items of a dict were listed that an iteration goes through later
-        )
+        self.over_views = []  # Pairs and Zipped of keys, values or items of a dict, which were listed when they were made
         self.dicts = {}  # registers that hold dicts, which were seen
         self.globals = set()  # of these, those that hold the globals of functions
         self.constants = {}  # register -> tuple, each part of which is checked
@@ -380,6 +380,9 @@ class Recorder(
                 return refusal
             # In a callee: the plan ends before the call, and capture.cpp asks for it when the call has returned.
             return self.plan() if len(self.frames) == 1 else None
+        except Exception as error:  # ends the recording
+            self.options.note(*self.here, f"an internal error: {type(error).__name__}: {error}")
+            raise
 
     def stopped(self, reason):
         """Notes what ended the plan. With `fullgraph` an exception for the program, unless it is the function's end."""
@@ -581,8 +584,11 @@ class Recorder(
             self.begin_transform(running, view, frame.variables)
         for index, value in frame.variables.items():
             if isinstance(value, Value) and not isinstance(value, Fresh) and view.slot(index) is not value.object:
-                # Each look at a method makes an object.
-                if type(value.object) is not types.MethodType or view.slot(index) != value.object:
+                # Each look at a method makes an object, and so does what groups tensors by their devices.
+                is_made = type(value.object) in (types.MethodType, *COMPARED) and type(value.object) is type(
+                    view.slot(index)
+                )
+                if not is_made or view.slot(index) != value.object:
                     raise NoRow("a frame with other arguments")
                 value.object = view.slot(index)
         self.frames.append(frame)
@@ -884,9 +890,11 @@ class Recorder(
         if (
             value is not NULL
             and not is_object(value)
-            and not isinstance(value, (Generator, NewFunction, NewSet, Pullback, Raised, Token, Transformed))
+            and not isinstance(value, (Generator, NewFunction, NewSet, Pairs, Pullback, Raised, Token, Transformed))
         ):
             raise NoRow("an iterator in a variable")
+        if isinstance(value, Pairs):
+            value.is_named = True
         self.frees_variable(frame, argument)
         frame.cells.pop(argument, None)  # of a comprehension that has ended
         value = frame.variables[argument] = frame.stack.pop()
@@ -1492,7 +1500,7 @@ class Recorder(
         """Before a change of a dict that the plan makes, and has not made yet."""
         if made.register is not None and made.source is None:
             raise NoRow("a dict that is changed")
-        if self.has_views:
+        if self.has_views():
             raise NoRow("a dict that is changed while it may be iterated over")
         items, before = made.items, dict(made.items)
 

@@ -16,15 +16,17 @@ from torch.func import functional_call
 from . import _C, _frames
 from ._recording_checkpoints import CHECKPOINT
 from ._recording_environment import reads_environment
-from ._recording_functional import ITERATED, ITERATED_MODULES
+from ._recording_functional import CHILDREN, ITERATED, ITERATED_MODULES
 from ._recording_gradients import GRAD, REQUIRES_GRAD
-from ._recording_leaves import BACKWARD
+from ._recording_leaves import BACKWARD, BACKWARD_OF_TENSORS
 from ._recording_lists import GROUP, is_of_lists
 from ._recording_modes import RECORD
+from ._recording_objects import BIND
 from ._recording_transforms import OF_TAPES, Pullback, Transformed
 from ._recording_values import (
     CAST,
     CAST_CODE,
+    CELL,
     CONTAINERS,
     CONTEXTS,
     DESCRIPTORS,
@@ -75,7 +77,6 @@ from ._recording_values import (
     Token,
     Transient,
     Value,
-    View,
     ViewIterator,
     Zipped,
     graph_break,
@@ -85,6 +86,7 @@ from ._recording_values import (
 )
 from ._rows import (
     HAS_TORCH_FUNCTION,
+    OF_CONTENTS,
     argument_of,
     code_of,
     computes,
@@ -202,6 +204,8 @@ class Calls:
             return
         if (self.stores or self.swapped) and was_added(callee.object):
             raise NoRow(f"a call of {callee.object.__qualname__} after attributes were set")
+        if callee.object is float and len(arguments) == 1 and not names and self.call_float(callee, arguments[0]):
+            return
         if is_functional(callee.object) or is_in_place(callee.object):
             self.call_functional(callee, arguments, names)
         elif callee.object is CAST and len(arguments) == 2 and not names:
@@ -221,9 +225,14 @@ class Calls:
             self.call_context(callee, arguments, names)
         elif callee.object is list.append:
             self.call_append(callee, arguments, names)
+        elif callee.object is BIND:
+            self.call_bind(arguments, names)
         elif callee.object is OBJECT_GETATTRIBUTE:
             self.identical(callee)
             self.call_getattribute(frame, arguments, names)
+        elif callee.object is OBJECT_INIT and len(arguments) == 1:
+            self.identical(callee)
+            self.pending = self.constant(None)
         elif callee.object is setattr or callee.object is OBJECT_SETATTR:
             self.call_setattr(callee, arguments, names)
         elif callee.object is TUPLE_NEW:
@@ -257,6 +266,9 @@ class Calls:
             (self.call_range if callee.object is range else self.call_pairs)(callee, arguments, names)
         elif callee.object is any or callee.object is all:
             self.call_any_or_all(callee, arguments, names)
+        elif callee.object is bool and len(arguments) == 1 and not names:
+            self.identical(callee)
+            self.pending = self.constant(self.pin(arguments[0]))
         elif any(callee.object is function for function in (list, tuple, sum)):
             self.call_over(callee, arguments, names)
         elif type(callee.object) is types.MethodType:
@@ -292,13 +304,15 @@ class Calls:
             self.call_members(callee, arguments, names)
         elif type(callee.object) is types.FunctionType and callee.object in ITERATED_MODULES:
             self.call_modules(callee, arguments, names)
+        elif type(callee.object) is types.FunctionType and callee.object in CHILDREN:
+            self.call_children(callee, arguments, names)
         elif callee.object is CHECKPOINT:
             self.call_checkpoint(view, frame, callee, arguments, names)
         elif type(callee.object) is types.FunctionType and name_of_transform(callee.object):
             self.call_transform(view, frame, callee, arguments, names)
         elif callee.object is GRAD:
             self.call_grad(callee, arguments, names)
-        elif callee.object is BACKWARD:
+        elif callee.object is BACKWARD or callee.object is BACKWARD_OF_TENSORS:
             self.call_backward(callee, arguments, names)
         elif callee.object is REQUIRES_GRAD:
             self.call_requires_grad(callee, arguments, names)
@@ -361,8 +375,9 @@ class Calls:
             what = f"a call of {callee.object.__name__} in place"
             part = self.part_written(callee, arguments, names)
             owned = self.writes(arguments[0] if arguments else NULL, what, arguments[1:], *part)
-        if callee.object is torch.Tensor.item and self.options.backend is not None:
-            raise NoRow("a tensor's item")
+        is_of_contents = any(callee.object is function for function in OF_CONTENTS)
+        if is_of_contents and self.options.backend is not None:
+            raise NoRow(f"a tensor's {callee.object.__name__}")
         inputs = [self.register(value) for value in arguments]
         if effect:
             self.save(effect, saved, callee.object.__name__)
@@ -370,7 +385,7 @@ class Calls:
         from_owned = not was_added(callee.object) and all(map(self.is_owned, arguments))
         owned = owned if in_place else makes_memory(callee.object) or (from_owned and effect != "statistics")
         self.pending = self.compute("Call", self.register(callee), object=names or None, inputs=inputs, owned=owned)
-        if callee.object is torch.Tensor.item:
+        if is_of_contents:
             self.of_contents.add(self.pending)
         if in_place:
             self.written[self.pending] = inputs[0]
@@ -378,6 +393,22 @@ class Calls:
             self.new.add(self.pending)
         if effect:
             self.effects[self.pending] = [self.register(value) for value in saved if self.is_tensor(value)]
+
+    def call_float(self, callee, value):
+        """Whether it is the number that a text says, or of a tensor, which then is what comes next."""
+        if type(value) is Value and type(value.object) is str:
+            self.identical(callee)
+            self.pin(value)
+            self.pending = self.constant(self.result_of(float, [value.object], ()))
+            return True
+        if not self.is_tensor(value) or value.object.numel() != 1 or value.object.is_complex():
+            return False
+        if self.class_attribute(value, "__float__") is not torch.Tensor.__float__:
+            return False
+        self.call_functional(self.constant(torch.Tensor.item), [value], ())
+        self.see(self.pending, value.object.item())
+        self.call_functional(callee, [self.values[self.pending]], ())
+        return True
 
     def save(self, effect, saved, name):
         """Saves what the next call changes besides its result."""
@@ -425,7 +456,7 @@ class Calls:
         self.versioned(owner)
         classes = type(owner.object).__mro__
         found = next((c.__dict__[name] for c in classes[classes.index(kind.object) + 1 :] if name in c.__dict__), None)
-        is_method = found is OBJECT_GETATTRIBUTE or found is OBJECT_SETATTR
+        is_method = any(found is each for each in (OBJECT_GETATTRIBUTE, OBJECT_INIT, OBJECT_SETATTR))
         if (is_method or (type(found) in DESCRIPTORS and found in METHODS_OF_DICTS)) and as_method:
             self.push_method(frame, self.constant(found), owner)
             return
@@ -447,6 +478,16 @@ class Calls:
             self.see(register, getattr(method, name))
             parts.append(self.values[register])
         self.call_of(view, frame, parts[0], [parts[1], *arguments], names)
+
+    def call_bind(self, arguments, names):
+        """`function.__get__(object, class)`: a method of the object."""
+        if names or not 2 <= len(arguments) <= 3 or not all(type(value) is Value for value in arguments[:2]):
+            raise NoRow("a call of __get__ with other arguments")
+        function, owner = arguments[:2]
+        if type(function.object) is not types.FunctionType or owner.object is None:
+            raise NoRow("a call of __get__ with other arguments")
+        self.versioned(owner)
+        self.pending = BoundMethod(function, owner)
 
     def call_of_text(self, callee, arguments, names):
         """A method of a text that a check leaves no other, with constants."""
@@ -493,10 +534,30 @@ class Calls:
             raise NoRow("a weak reference to what is no longer there")
         # Registers hold what the program has let go of until the plan ends. What something from outside refers to is not
         # among it as long as all is there that the plan found.
+        held = None
         if self.has_let_go or self.undo or not self.is_found(callee):
-            raise NoRow("a weak reference to what the function itself may have let go of")
+            held = self.kept_as(referred)
+            if held is None:
+                raise NoRow("a weak reference to what the function itself may have let go of")
         self.typed(callee)
         self.pending = Value(self.emit("Referent", self.register(callee)), referred)
+        if held is not None:
+            self.values[self.pending.register] = self.pending
+            self.require(_C._are_same_objects, (0, 0), [self.register(held), self.pending.register])
+
+    def kept_as(self, object):
+        """A Value of an object that a variable has at this instruction: of a frame, one that functions share, a global one;
+        None if there is none."""
+        for value in (value for frame in self.frames for value in frame.variables.values()):
+            if type(value) is Value and value.object is object:
+                return value
+        for kind, register, _, _, name, _ in self.steps:
+            is_shared = kind in ("LoadCell", "LoadFree") and CELL not in self.stored
+            if is_shared or (kind == "LoadGlobal" and name not in self.stored):
+                value = self.values.get(register)
+                if type(value) is Value and value.object is object:
+                    return value
+        return None
 
     def is_found(self, value):
         """Whether it was there when the plan began: variables, attributes, elements have it."""
@@ -857,12 +918,12 @@ class Calls:
         self.pending = self.constant(callable(value.object))
 
     def call_isinstance(self, callee, arguments, names):
-        if len(arguments) != 2 or names or not is_object(arguments[0]):
+        if len(arguments) != 2 or names or not (is_object(arguments[0]) or isinstance(arguments[0], Pairs)):
             raise NoRow("an isinstance of other than an object and classes")
         self.identical(callee)
         value, kinds = arguments
         kinds = self.classes(kinds)
-        if isinstance(value, (Fresh, Keywords)):
+        if isinstance(value, (Fresh, Keywords, Pairs)):
             kind = dict if isinstance(value, Keywords) else value.kind
             self.pending = self.constant(issubclass(kind, kinds))
             return
@@ -878,6 +939,8 @@ class Calls:
             return tuple(self.classes(item) for item in value.items)
         if not isinstance(value, Value):
             raise NoRow("an isinstance of no class")
+        if type(value.object) is tuple:
+            return tuple(self.classes(item) for item in self.items_of(value))
         meta = type(value.object)
         if meta is abc.ABCMeta:
             self.abstract(value)
@@ -974,20 +1037,26 @@ class Calls:
         for value in arguments:
             if isinstance(value, Fresh):
                 self.register(value)  # from now on it does not grow
-            self.has_views = self.has_views or isinstance(value, View)
+        is_over_views = self.is_over_views(arguments)
         if not is_strict and any(
             isinstance(value, (Generator, Zipped)) or self.special_method(value, "__iter__") for value in arguments
         ):
             columns = [Count()] if callee.object is enumerate else []
             self.pending = Zipped([*columns, *map(self.column_of, arguments)])
+            self.over_views += [self.pending] * is_over_views
             return
         columns = [self.iterated(value) for value in arguments]
         if is_strict and len({len(column) for column in columns}) > 1:
             raise NoRow("a strict zip of different lengths")
+        sources = tuple(register for value in arguments for register in self.sources_of(value))
+        if len({len(column) for column in columns}) > 1 and any(
+            getattr(value, "is_named", False) for value in arguments
+        ):
+            raise NoRow("an iterator of which something is left")
         if callee.object is enumerate:
             columns.insert(0, [self.constant(i) for i in range(len(columns[0]))])
-        sources = tuple(register for value in arguments for register in self.sources_of(value))
-        self.pending = Pairs([Fresh(tuple, list(row)) for row in zip(*columns)], sources)
+        self.pending = Pairs(callee.object, [Fresh(tuple, list(row)) for row in zip(*columns)], sources)
+        self.over_views += [self.pending] * is_over_views
 
     def call_chain(self, arguments, names):
         """An itertools.chain, which a loop unrolls."""
@@ -996,9 +1065,11 @@ class Calls:
         for value in arguments:
             if isinstance(value, Fresh):
                 self.register(value)  # from now on it does not grow
-            self.has_views = self.has_views or isinstance(value, View)
+        is_over_views = self.is_over_views(arguments)
         items = [item for value in arguments for item in self.iterated(value)]
-        self.pending = Pairs(items, tuple(register for value in arguments for register in self.sources_of(value)))
+        sources = tuple(register for value in arguments for register in self.sources_of(value))
+        self.pending = Pairs(itertools.chain, items, sources)
+        self.over_views += [self.pending] * is_over_views
 
     def call_range(self, callee, arguments, names):
         """A range of constant numbers, which a loop unrolls."""
@@ -1058,17 +1129,20 @@ class Calls:
         return is_list and all(type(item) in TENSORS for item in value.object)
 
     def call_ordered(self, callee, arguments, names):
-        """A sorted of constants, or a reversed of a list or tuple, which a loop unrolls."""
+        """A sorted of constants, or a reversed of a list, tuple or range, which a loop unrolls."""
         (value,) = arguments if len(arguments) == 1 else (NULL,)
         if names or value is NULL:
             raise NoRow(f"a call of {callee.object.__name__} with other arguments")
         self.identical(callee)
         if callee.object is reversed:
-            if not self.is_sequence(value):
+            if isinstance(value, Range):
+                self.pending = Pairs(type(reversed(range(0))), value.items[::-1])
+                return
+            if not self.is_sequence(value) and type(getattr(value, "object", None)) is not torch.Size:
                 raise NoRow("a reversed of other than a list or tuple")
             if isinstance(value, Fresh):
                 self.register(value)  # from now on it does not change
-            self.pending = Iterator(self.parts_of(value)[::-1], self.sources_of(value))
+            self.pending = Pairs(reversed, self.parts_of(value)[::-1], self.sources_of(value))
             return
 
         def finish(items):
@@ -1169,12 +1243,15 @@ class Calls:
         for index in range(count, count + code.co_kwonlyargcount):
             if index not in bound:
                 bound[index] = self.keyword_default(function, variables[index])
-        passed = [value for value in bound.values() if not isinstance(value, (NewFunction, NewSet, Token))]
+        passed = [value for value in bound.values() if not isinstance(value, (NewFunction, NewSet, Pairs, Token))]
+        for value in (*bound.values(), *(item for item in passed if isinstance(item, Fresh) for item in item.items)):
+            if isinstance(value, Pairs):
+                value.is_named = True
         if isinstance(function, NewFunction):  # a comprehension has the iterator of its first loop
             passed = [value for value in passed if type(value) not in (Iterator, ViewIterator, Generator, Zipped)]
         # Functions among the other arguments may be called, and kept in variables of callees.
         items = [item for value in passed if isinstance(value, Fresh) for item in value.items]
-        rest = [item for item in items if not isinstance(item, NewFunction)]
+        rest = [item for item in items if not isinstance(item, (NewFunction, Pairs))]
         if not all(map(is_object, (*passed, *rest, *others.values()))):
             raise NoRow("an iterator as an argument")
         if code.co_flags & 0x8:
@@ -1204,7 +1281,7 @@ class Calls:
         if frame.function is None:
             raise NoRow(END)
         self.returned = frame.stack.pop()
-        is_known = isinstance(self.returned, (BoundMethod, Context, NewFunction, NewSet, Token))
+        is_known = isinstance(self.returned, (BoundMethod, Context, NewFunction, NewSet, Pairs, Token))
         if not is_object(self.returned) and not is_known:
             raise NoRow("an iterator as a result")
         if isinstance(self.returned, Context) and (frame.generator or frame.drops or frame.finish or frame.result):

@@ -15,17 +15,47 @@ from ._checkpoints import Checkpointed, share_memory
 from ._own_graphs import compile_nodes, is_wanted, refs_of
 from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
 from ._recording_traces import ambient
-from ._recording_values import PLAIN, Fresh, Keywords, NoRow, Value
-from ._segments import NotAGraph, Segment, is_of_tensors, is_tensor, reads_of
+from ._recording_values import PLAIN, TEXT, Fresh, Keywords, NoRow, Value
+from ._rows import makes_memory
+from ._segments import (
+    BINARY,
+    COMPARE,
+    NUM_BINARY,
+    OF_SIZES,
+    NotAGraph,
+    Ref,
+    Segment,
+    is_of_tensors,
+    is_tensor,
+    reads_of,
+)
 
 CHECKPOINT = torch.utils.checkpoint.checkpoint
 CODES = {CHECKPOINT: CHECKPOINT.__code__, inspect.unwrap(CHECKPOINT): inspect.unwrap(CHECKPOINT).__code__}
+NO_CONTEXT = torch.utils.checkpoint.noop_context_fn
 NAME = "a call of torch.utils.checkpoint.checkpoint"
 #: Arguments that are not the function's.
 OPTIONS = ("use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop")
 #: How many instructions of CPython take as long as what PyTorch does for a checkpoint.
 INSTRUCTIONS_OF_CHECKPOINT = 2000
 INSTRUCTIONS_OF_CALL = 100  # of an operator in a graph
+
+
+#: What a tensor may be asked for within a checkpoint, as its kind follows from the kinds of what that takes.
+KINDS = ("device", "dtype", "is_nested")
+OF_DTYPES = (torch.is_complex, torch.is_floating_point, torch.Tensor.is_complex, torch.Tensor.is_floating_point)
+_MAKING = (*BINARY[:NUM_BINARY], *COMPARE, operator.neg, operator.invert)  # of new tensors
+
+
+def with_constants(argument, known):
+    """An argument with what some registers hold in their place."""
+    if isinstance(argument, Ref):
+        return known.get(argument.register, argument)
+    if isinstance(argument, slice):
+        return slice(*[with_constants(each, known) for each in (argument.start, argument.stop, argument.step)])
+    if type(argument) in (tuple, list):
+        return type(argument)([with_constants(each, known) for each in argument])
+    return argument
 
 
 class Checkpoint:
@@ -48,24 +78,29 @@ class Checkpoints:
     def call_checkpoint(self, view, frame, callee, arguments, names):
         if self.options.backend is not None or self.transform is not None or self.traced or _C._is_transformed():
             raise NoRow(f"{NAME} in a graph of a backend, or in a transform")
-        if self.region is not None or any(mode[0] != "grad" for mode in self.modes):
-            raise NoRow(f"{NAME} in another one, or in a mode")
+        if self.region is not None or (len(self.modes) > 1 and self.is_in_autocast()):
+            raise NoRow(f"{NAME} in another one, or in several modes")
+        if any(mode[0] not in ("autocast", "grad") for mode in self.modes):
+            raise NoRow(f"{NAME} in a mode")
         count = len(arguments) - len(names)
         given = dict(zip(names, arguments[count:], strict=True))
         flags = {name: given.pop(name) for name in OPTIONS if name in given}
-        if not count or flags.keys() - {"use_reentrant", "preserve_rng_state"} or "use_reentrant" not in flags:
+        if not count or "use_reentrant" not in flags:
             raise NoRow(f"{NAME} with other arguments")
         self.identical(callee)
+        self.require_options(flags)
         for function, code in CODES.items():
             self.has_code(function, code)
         self.check_untransformed()
         if self.flag_of(flags["use_reentrant"]):
             raise NoRow(f"{NAME} with use_reentrant=True")
+        # Within an autocast of the plan's own there may be none around the plan, where the question is asked.
+        around = (not self.is_in_autocast() and ambient()[0], *ambient()[1:])
         register = self.emit("Call", self.register(self.constant(ambient)))
-        self.see(register, ambient())
-        self.check("CheckConst", register, object=ambient())
-        if ambient()[0] or ambient()[2]:
-            raise NoRow(f"{NAME} in autocast or inference mode")
+        self.see(register, around)
+        self.check("CheckConst", register, object=around)
+        if around[0] or around[2]:
+            raise NoRow(f"{NAME} in autocast or inference mode that was set before")
         may_draw = "preserve_rng_state" not in flags or self.flag_of(flags["preserve_rng_state"])
         region = Checkpoint(self, arguments[1:count], may_draw)
         self.call_of(view, frame, arguments[0], [*arguments[1:count], *given.values()], tuple(given))
@@ -74,6 +109,21 @@ class Checkpoints:
         self.region = region
         self.entering.swaps = True
         self.entering.finish = self.end_of_checkpoint
+
+    def require_options(self, flags):
+        """Requires options that make no difference to what only computes."""
+        for name, value in flags.items():
+            if name in ("early_stop", "debug"):
+                if self.flag_of(value) and name == "debug":
+                    raise NoRow(f"{NAME} with debug=True")
+            elif name == "determinism_check":
+                if type(value) is not Value or value.object not in ("default", "none"):
+                    raise NoRow(f"{NAME} with determinism_check=")
+                self.pin(value)
+            elif name == "context_fn":
+                if type(value) is not Value or value.object is not NO_CONTEXT:
+                    raise NoRow(f"{NAME} with context_fn=")
+                self.identical(value)
 
     def end_of_checkpoint(self, result):
         """Puts one call of a graph in the place of what was recorded since the checkpoint began."""
@@ -90,14 +140,19 @@ class Checkpoints:
         made = {step[1] for step in self.steps[region.first_step :]}
         nodes = [node for node in segment.nodes if node.register in made or not made.isdisjoint(refs_in(node))]
         kept = [step for step in segment.outside if id(step) not in known]
-        nodes = self.without_parts(nodes, kept)
+        nodes = self.without_parts(nodes, kept, results)
         inside = {node.register for node in nodes}
         checks, delayed = self.checks_of_checkpoint(segment, known, made)
+        asks = self.questions_in(nodes, results)
+        nodes = [node for node in nodes if node.register not in asks]
+        delayed = [step for step in delayed if asks.isdisjoint(reads_of(step))]
         outputs, structures = self.needed_of(segment, inside, results, delayed)
         inputs = dict.fromkeys(register for node in nodes for register in refs_in(node) if register not in inside)
         if not any(self.is_tensor(self.values[register]) for register in outputs):
             raise NoRow(f"{NAME} that computes nothing")
         self.require_pure(nodes, inputs, outputs, region.may_draw)
+        if self.require_own_writes(nodes) or asks:
+            checks += self.checks_of_kinds(inputs)
         saved = [place for place, register in enumerate(inputs) if register in region.saved]
         steps = self.steps_of_checkpoint(nodes, list(inputs), outputs, saved)
         self.steps[:] = [*before, *kept, *checks, *segment.pins, *steps, *structures, *delayed]
@@ -109,18 +164,51 @@ class Checkpoints:
         self.num_saved += INSTRUCTIONS_OF_CHECKPOINT + INSTRUCTIONS_OF_CALL * len(nodes)
         return result
 
-    @staticmethod
-    def without_parts(nodes, kept):
-        """The calls without those that only take what was computed before out of its container, which are added to the steps
-        before the graph: the tape sees the tensors that a graph is given, not those in containers."""
+    def without_parts(self, nodes, kept, results):
+        """The calls without those that only take what was computed before out of its container, or ask for its kind, which are
+        added to the steps before the graph: the tape sees the tensors that a graph is given, not those in containers."""
         inside, rest = {node.register for node in nodes}, []
+        used = {*results, *(register for node in nodes for register in refs_in(node))}
         for node in nodes:
-            if node.step is not None and node.step[0] == "Item" and node.step[2] not in inside:
+            is_text = any(node.function is each for each in TEXT)
+            if node.register not in used and (is_text or node.register not in self.values):
+                continue  # a text, or a part of a size, that nothing asks for
+            is_item = node.step is not None and node.step[0] == "Item" and node.step[2] not in inside
+            is_question = node.step is not None and any(node.function is each for each in OF_SIZES)
+            if is_item or (is_question and inside.isdisjoint(refs_in(node))):
                 inside.discard(node.register)
                 kept.append(node.step)
             else:
                 rest.append(node)
         return rest
+
+    def questions_in(self, nodes, results):
+        """The registers of what asks for the kinds of tensors that the checkpoint computes, which follow from those of what it
+        takes. In the calls stands what the answer is."""
+        asks = {}
+        for node in nodes:
+            is_of_kind = node.step is not None and node.step[0] == "GetAttr" and node.step[4] in KINDS
+            is_of_kind = is_of_kind or any(node.function is each for each in OF_DTYPES)
+            taken = refs_in(node)
+            follows = taken and asks.keys() >= set(taken) and any(node.function is each for each in COMPARE)
+            if (is_of_kind or follows) and node.register not in results:
+                asks[node.register] = self.values[node.register].object
+        for node in nodes:
+            if node.register not in asks and not asks.keys().isdisjoint(refs_in(node)):
+                node.arguments = with_constants(node.arguments, asks)
+        return asks.keys()
+
+    def checks_of_kinds(self, inputs):
+        """Checks what kinds the tensors of these registers are of."""
+        steps = []
+        for register in inputs:
+            if self.is_tensor(self.values[register]):
+                for name in KINDS:
+                    answer, found = self.new_register(), getattr(self.values[register].object, name)
+                    self.see(answer, found)
+                    steps.append(("GetAttr", answer, register, -1, name, ()))
+                    steps.append(("CheckIs" if found is False else "CheckConst", -1, answer, -1, found, ()))
+        return steps
 
     @staticmethod
     def checks_of_checkpoint(segment, known, made):
@@ -173,20 +261,55 @@ class Checkpoints:
         for node in nodes:
             name = getattr(node.function, "__name__", type(node.function).__name__)
             is_of_tape = any(node.function is each for each in (GRAD, REQUIRES_GRAD, begin_tape))
-            if node.modes is not None or node.effect or node.ends_casts or is_of_tape:
+            if (
+                (node.modes is not None and node.modes != tuple(self.modes))
+                or node.effect
+                or node.ends_casts
+                or is_of_tape
+            ):
                 raise NoRow(f"{NAME} with a call of {name}")
             if not is_wanted(node, self.values):
                 raise NoRow(f"{NAME} with a call of {name}, which compiled graphs have not")
             if node.is_random and not may_draw:
                 raise NoRow(f"{NAME} with random numbers that are not kept")
-            if node.written is not None or node.function is operator.setitem:
-                raise NoRow(
-                    f"{NAME} with a call of {name} in place"
-                )  # PyTorch takes what it has kept as it was written to
         if any(is_of_tensors(each) and not is_tensor(each) for each in self.objects_in(inputs)):
             raise NoRow(f"{NAME} that takes containers of tensors")
         if share_memory(self.objects_in(inputs), self.objects_in(outputs)):
             raise NoRow(f"{NAME} that returns what shares memory")
+
+    def require_own_writes(self, nodes):
+        """Requires that what calls write to is memory that the checkpoint itself has made, and that nothing on the tape was
+        computed of it before: of what it takes, and of what the tape keeps, PyTorch has the latest when it computes again.
+        Whether there are writes."""
+        fresh = {}  # register -> the registers of what made its memory
+        off_tape, kept, writes = set(), set(), False
+        for node in nodes:
+            tensors = [register for register in refs_in(node) if self.is_of_tensors_at(register)]
+            is_off = all(each in off_tape or self.has_no_gradient(each) for each in tensors)
+            written = node.arguments[0].register if node.function is operator.setitem else node.written
+            if written is not None:
+                writes, root = True, self.written_first(written)
+                if root not in fresh or root not in off_tape or not kept.isdisjoint(fresh[root]):
+                    name = getattr(node.function, "__name__", type(node.function).__name__)
+                    raise NoRow(f"{NAME} with a call of {name} in place")
+                fresh[node.register] = fresh[root]
+            elif makes_memory(node.function) or any(node.function is each for each in _MAKING):
+                fresh[node.register] = {node.register}
+            elif tensors and all(each in fresh for each in tensors):
+                fresh[node.register] = set().union(*(fresh[each] for each in tensors))
+            if is_off:
+                off_tape.add(node.register)
+            else:
+                kept.update(*(fresh.get(each, ()) for each in tensors))
+        return writes
+
+    def has_no_gradient(self, register):
+        tensors = self.values[register].object
+        tensors = [tensors] if is_tensor(tensors) else tensors
+        return not any(tensor.is_floating_point() or tensor.is_complex() for tensor in tensors)
+
+    def is_of_tensors_at(self, register):
+        return is_of_tensors(self.values[register].object)
 
     def objects_in(self, registers):
         return [self.values[register].object for register in registers]
@@ -202,7 +325,8 @@ class Checkpoints:
         if len(outputs) > 1:
             self.see(result, tuple(self.objects_in(outputs)))
             self.places[result] = self.here
-        checkpointed = Checkpointed(function, draws, saved)
+        autocast = self.modes[0] if self.is_in_autocast() else None
+        checkpointed = Checkpointed(function, draws, saved, autocast)
         self.values[callee] = Value(callee, checkpointed, fixed=True, typed=True)
         if draws:
             self.effects[result] = []

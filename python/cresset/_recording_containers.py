@@ -395,7 +395,7 @@ class Containers:
             key = self.key(rest[0])
             if len(rest) != 2 or not is_object(rest[1]):
                 raise NoRow("an iterator that is stored")
-            if self.has_views:
+            if self.has_views():
                 raise NoRow("a dict that is changed while it may be iterated over")
             before = dict(items)
             self.undo.append(lambda: (items.clear(), items.update(before)))
@@ -594,7 +594,7 @@ class Containers:
         self.identical(callee)
         given = arguments[0] if count else Keywords({})
         if type(given) is Pairs:
-            items = dict(map(self.pair_of, given.items))
+            items = dict(map(self.pair_of, given.take_all()))
         else:
             items = dict(self.keywords_of(given, names_only=False))
         items.update(zip(names, arguments[count:], strict=True))
@@ -693,7 +693,7 @@ class Containers:
 
     def GET_ITER(self, view, frame, argument):
         value = frame.stack.pop()
-        if isinstance(value, (Generator, Zipped)):
+        if isinstance(value, (Generator, Zipped, Pairs)):
             frame.stack.append(value)
             return
         if self.makes_generator(value):
@@ -714,7 +714,9 @@ class Containers:
         if self.makes_generator(value):
             value, self.pending = self.pending, None
         return (
-            value if isinstance(value, (Generator, Zipped)) else Iterator(self.iterated(value), self.sources_of(value))
+            value
+            if isinstance(value, (Generator, Zipped, Pairs))
+            else Iterator(self.iterated(value), self.sources_of(value))
         )
 
     def next_of(self, zipped, take, end):
@@ -735,6 +737,9 @@ class Containers:
                         raise NoRow("a long iteration")
                     for register in column.sources:
                         self.whole(register)
+                    zipped.has_ended = True
+                    if isinstance(column, Pairs):
+                        column.has_ended = True
                     end()
                     return
                 row.append(column.items[column.at])
@@ -752,7 +757,9 @@ class Containers:
         """The elements that an iteration over it yields."""
         if isinstance(value, Fresh):
             items = value.items  # of a list, which may grow meanwhile
-        elif isinstance(value, (Range, Pairs, Modules)):
+        elif isinstance(value, Pairs):
+            items = value.take_all()
+        elif isinstance(value, (Range, Modules)):
             items = value.items
         elif isinstance(value, View):
             items = value.make()
@@ -885,6 +892,8 @@ class Containers:
         else:
             for register in iterator.sources:
                 self.whole(register)
+            if isinstance(iterator, Pairs):
+                iterator.has_ended = True
             frame.stack.pop()
 
     # ---- Generators

@@ -44,7 +44,10 @@ ITERATED = {
 }
 # Those that go over the modules themselves: whether they yield names, too.
 ITERATED_MODULES = {torch.nn.Module.modules: False, torch.nn.Module.named_modules: True}
-_CODES = {function: function.__code__ for function in (*_CALLED, *_MEMBERS.values(), *ITERATED, *ITERATED_MODULES)}
+CHILDREN = {torch.nn.Module.children: False, torch.nn.Module.named_children: True}
+_CODES = {
+    function: function.__code__ for function in (*_CALLED, *_MEMBERS.values(), *ITERATED, *ITERATED_MODULES, *CHILDREN)
+}
 #: How many instructions it takes CPython to replace a parameter and to put it back, and to find one.
 INSTRUCTIONS_OF_SWAP, INSTRUCTIONS_OF_MEMBER = 150, 30
 MAX_TENSORS = 2048
@@ -162,7 +165,7 @@ class Functional:
             value = self.dict_item(held.register, name, held.object[name])
             items.append(Fresh(tuple, [self.constant(path), value]) if with_names else value)
         self.num_saved += INSTRUCTIONS_OF_MEMBER * len(items)
-        self.pending = Pairs(items)
+        self.pending = Pairs(types.GeneratorType, items)
 
     def call_modules(self, callee, arguments, names):
         """`modules()` and `named_modules()`, which a loop unrolls."""
@@ -176,6 +179,19 @@ class Functional:
             path, module = todo.pop()
             modules[path] = module
             todo += reversed([(f"{path}.{name}" if path else name, child) for name, child in self.children_of(module)])
+        self.go_over(modules, ITERATED_MODULES[callee.object])
+
+    def call_children(self, callee, arguments, names):
+        """`children()` and `named_children()`, which a loop unrolls."""
+        if len(arguments) != 1 or names or not issubclass(type(getattr(arguments[0], "object", None)), torch.nn.Module):
+            raise NoRow(f"a call of {callee.object.__name__} with options")
+        self.identical(callee)
+        for function in CHILDREN:
+            self.has_code(function, _CODES[function])
+        self.go_over(dict(self.children_of(arguments[0])), CHILDREN[callee.object])
+
+    def go_over(self, modules, with_names):
+        """An iteration over modules by name, which are checked to be different ones."""
         values = list(modules.values())
         if not are_distinct(*[value.object for value in values]):
             raise NoRow("the modules in a module that has one twice")
@@ -184,11 +200,10 @@ class Functional:
         self.see(register, True)
         self.check("CheckIs", register, object=True)
         self.num_saved += INSTRUCTIONS_OF_MEMBER * len(values)
-        with_names = ITERATED_MODULES[callee.object]
         items = (
             [Fresh(tuple, [self.constant(path), value]) for path, value in modules.items()] if with_names else values
         )
-        self.pending = Pairs(items)
+        self.pending = Pairs(types.GeneratorType, items)
 
     def children_of(self, module):
         """(name, Value) of the modules that a module holds; which there are is checked."""

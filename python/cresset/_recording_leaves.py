@@ -8,7 +8,7 @@ it, or a copy of it where something else has it, and to a gradient that is there
 import torch
 
 from . import _C
-from ._recording_gradients import GRAD
+from ._recording_gradients import GRAD, begin_tape
 from ._recording_values import OBJECT_SETATTR, NoRow, Value, is_watched
 from ._rows import argument_of
 from ._segments import TENSORS
@@ -26,6 +26,7 @@ _READS = {
     "ClassMember", "Referent",
 }  # fmt: skip
 _ARGUMENTS = ("self", "gradient", "retain_graph", "create_graph", "inputs")
+_ARGUMENTS_OF_TENSORS = ("tensors", "grad_tensors", "retain_graph", "create_graph", "grad_variables", "inputs")
 
 
 class Leaves:
@@ -35,6 +36,7 @@ class Leaves:
         self.leaves = {}  # identity of a tensor -> the Value that it was first seen as
         self.names_of_leaves = {}  # registers that hold leaves -> the tensor
         self.gradients = {}  # register of a leaf -> the Value of its `.grad`, as it is at this instruction
+        self.made_leaves = {}  # register -> Value of a leaf that a call of the plan has made; until a pass there is no gradient
 
     def leaf(self, value, what):
         """The Value by which the plan knows a leaf whose gradient is asked for or set; the plan's end checks which of those that
@@ -42,6 +44,8 @@ class Leaves:
         if type(value.object) not in TENSORS or not value.object.is_leaf:
             raise NoRow(f"{what} of what is no leaf")
         register = self.register(self.typed(value))
+        if register in self.made_leaves:
+            return self.made_leaves[register]
         if not self.is_read(register):
             raise NoRow(f"{what} of what the plan makes")
         self.names_of_leaves[register] = value.object
@@ -67,6 +71,8 @@ class Leaves:
     def gradient_at(self, leaf):
         """The Value of a leaf's `.grad`."""
         found = self.gradients.get(leaf.register)
+        if found is None and leaf.register in self.made_leaves:
+            found = self.gradients[leaf.register] = self.constant(None)
         if found is None:
             object = leaf.object.grad
             if object is not None and type(object) not in TENSORS:
@@ -81,7 +87,7 @@ class Leaves:
         self.not_in_transform("a tensor's grad")
         if not owner.object.is_leaf or self.options.backend is not None:
             raise NoRow("the grad of a tensor that is no leaf")
-        if self.is_read(self.register(owner)):
+        if self.register(owner) in self.gradients or self.is_read(owner.register):
             self.pending = self.gradient_at(self.leaf(owner, "the grad"))
             return
         self.check_leaf(owner)
@@ -129,39 +135,72 @@ class Leaves:
     # ---- backward()
 
     def call_backward(self, callee, arguments, names):
-        name = "a tensor's backward"
+        """A tensor's `backward()`, or torch.autograd.backward of one or several."""
+        is_method = callee.object is BACKWARD
+        name = "a tensor's backward" if is_method else "a call of torch.autograd.backward"
         self.not_in_transform(name)
         modes = any(mode[0] != "grad" for mode in self.modes)
         if self.options.backend is not None or self.region is not None or modes or _C._is_transformed():
             raise NoRow(f"{name} in a graph of a backend, in a checkpoint, or in a mode or transform")
-        given = {key: argument_of(arguments, names, key, place) for place, key in enumerate(_ARGUMENTS)}
+        known = _ARGUMENTS if is_method else _ARGUMENTS_OF_TENSORS
+        given = {key: argument_of(arguments, names, key, place) for place, key in enumerate(known)}
+        if len(arguments) - len(names) > len(known) or not set(names) <= set(known):
+            raise NoRow(f"{name} with other arguments")
         given = {key: value for key, value in given.items() if value is not None and not self.is_nothing(value)}
-        loss, gradient = given.pop("self", None), given.pop("gradient", None)
         for key in ("create_graph", "retain_graph"):
             if key in given and self.flag_of(given[key]) is False:
                 del given[key]
-        if given.keys() - {"retain_graph"} or not self.is_tensor(loss) or not loss.object.requires_grad:
+        if not given or given.keys() & {"create_graph", "grad_variables"}:
             raise NoRow(f"{name} with other arguments")
-        if gradient is not None and (not self.is_tensor(gradient) or gradient.object.requires_grad):
-            raise NoRow(f"{name} with other arguments")
-        for function, code in ((BACKWARD, BACKWARD_CODE), (BACKWARD_OF_TENSORS, BACKWARD_OF_TENSORS_CODE)):
-            self.has_code(function, code)
-        names_of_module = self.module_dict(self.constant(torch.autograd), torch.autograd.__dict__)
-        function = self.dict_item(names_of_module, "backward", torch.autograd.__dict__["backward"])
-        if function.object is not BACKWARD_OF_TENSORS:
-            raise NoRow(f"{name} by another torch.autograd.backward")
-        self.identical(function)
-        self.identical(callee)
-        self.check_untransformed()
+        outputs = self.tensors_of_pass(given.pop(known[0], None), name)
+        gradients = self.tensors_of_pass(given[known[1]], name) if known[1] in given else None
+        if not all(output.object.requires_grad for output in outputs):
+            raise NoRow(f"{name} of what has no tape")
+        if gradients is not None and (
+            len(gradients) != len(outputs) or any(gradient.object.requires_grad for gradient in gradients)
+        ):
+            raise NoRow(f"{name} with other gradients")
+        self.knows_backward(callee, name, is_method)
         outside = self.tensors_from_outside()
-        before = [(leaf, self.gradient_at(leaf)) for leaf in self.leaves_of_tape(name, outside)]
+        leaves = self.leaves_of_tape(name, outside)
+        if "inputs" in given:
+            leaves = self.leaves_asked_for(name, given["inputs"], leaves)
+        before = [(leaf, self.gradient_at(leaf)) for leaf in leaves]
         self.check_gradients(name, [value for _, value in before if not self.is_none(value)], outside)
         versions = [None if value.object is None else value.object._version for _, value in before]
         self.num_calls += 1
         self.num_saved += INSTRUCTIONS_OF_BACKWARD
         flags = {"retain_graph": True} if "retain_graph" in given else {}
         self.pending = self.constant(None)
-        self.transformed = lambda _: self.see_backward(name, [loss], gradient, flags, before, versions)
+        self.transformed = lambda _: self.see_backward(name, outputs, gradients, flags, before, versions)
+
+    def tensors_of_pass(self, value, name):
+        """The Values of a tensor, or of those in a list or tuple."""
+        found = [value] if self.is_tensor(value) else self.parts_of(value) if self.is_sequence(value) else []
+        if not found or not all(map(self.is_tensor, found)):
+            raise NoRow(f"{name} of other than tensors")
+        return [self.typed(each) for each in found]
+
+    def leaves_asked_for(self, name, inputs, leaves):
+        """Those of the leaves that `inputs=` names."""
+        own = {leaf.register: leaf for leaf in leaves}
+        wanted = [self.leaf(value, name) for value in self.tensors_to(inputs, name)]
+        if any(leaf.register not in own for leaf in wanted):
+            raise NoRow(f"{name} to other than leaves of its tape")
+        return list({leaf.register: own[leaf.register] for leaf in wanted}.values())
+
+    def knows_backward(self, callee, name, is_method):
+        """Checks that what goes back is as torch wrote it."""
+        self.has_code(BACKWARD_OF_TENSORS, BACKWARD_OF_TENSORS_CODE)
+        if is_method:
+            self.has_code(BACKWARD, BACKWARD_CODE)
+            names_of_module = self.module_dict(self.constant(torch.autograd), torch.autograd.__dict__)
+            function = self.dict_item(names_of_module, "backward", torch.autograd.__dict__["backward"])
+            if function.object is not BACKWARD_OF_TENSORS:
+                raise NoRow(f"{name} by another torch.autograd.backward")
+            self.identical(function)
+        self.identical(callee)
+        self.check_untransformed()
 
     def is_nothing(self, value):
         return type(value) is Value and value.object is None and self.is_none(value)
@@ -187,9 +226,7 @@ class Leaves:
         if any(steps[register][0] == "Call" for register in outside) or self.calls_added():
             raise NoRow(f"{name} along what other functions compute")
         required = tuple(tensor.requires_grad for tensor in outside.values())
-        of_plan = [self.values[register] for register in made if self.is_tensor(self.values.get(register))]
-        if any(value.object.requires_grad and value.object.is_leaf for value in of_plan):
-            raise NoRow(f"{name} to a leaf that the plan makes")
+        own = self.leaves_made(name, made)
         if not _C._are_leaves(required, *outside.values()):
             raise NoRow(f"{name} along what was computed before, or with hooks")
         self.require(_C._are_leaves, required, list(outside))
@@ -198,9 +235,35 @@ class Leaves:
             if tensor.requires_grad:
                 leaf = self.leaf(self.values[register], name)
                 leaves[leaf.register] = leaf
+        for register, value in own.items():
+            leaves[register] = self.made_leaves.setdefault(register, value)
         return list(leaves.values())
 
-    def see_backward(self, name, outputs, gradient, flags, before, versions):
+    def leaves_made(self, name, made):
+        """{register: Value} of the leaves among what the plan has made of tensors (the registers `made`)."""
+        calls = {step[1]: self.values[step[2]].object for step in self.steps if step[0] == "Call"}
+        found = {}
+        for register in made:
+            value = self.values.get(register)
+            is_leaf = self.is_tensor(value) and value.object.requires_grad and value.object.is_leaf
+            if not is_leaf or calls.get(register) is begin_tape:  # whose gradient is a transform's only
+                continue
+            root = self.written_first(register)  # what an operator in place returns is what it was given
+            if root in self.names_of_leaves or (root not in made and self.is_read(root)):
+                continue
+            value = self.values.get(root)
+            if not self.is_tensor(value) or root not in self.new or not value.object.is_leaf:
+                raise NoRow(f"{name} to a leaf that the plan makes")
+            found[root] = self.typed(value)
+        return found
+
+    def written_first(self, register):
+        """The register of the tensor that a call has written to and returned."""
+        while self.written.get(register, register) != register:
+            register = self.written[register]
+        return register
+
+    def see_backward(self, name, outputs, weights, flags, before, versions):
         """The steps of a backward pass that has been, by what it has done to the leaves."""
         reached = []
         for (leaf, value), version in zip(before, versions, strict=True):
@@ -213,9 +276,7 @@ class Leaves:
                 reached.append((leaf, value, now))
         if not reached:
             raise NoRow(f"{name} that reaches no leaf")
-        found = self.gradients_of(
-            [leaf for leaf, *_ in reached], [now for *_, now in reached], outputs, gradient, flags
-        )
+        found = self.gradients_of([leaf for leaf, *_ in reached], [now for *_, now in reached], outputs, weights, flags)
         new = [
             (leaf, now, each) for (leaf, value, now), each in zip(reached, found, strict=True) if value.object is None
         ]
@@ -225,13 +286,14 @@ class Leaves:
             if value.object is not None:
                 self.adds_to(value, each)
 
-    def gradients_of(self, leaves, examples, outputs, gradient, flags):
-        """Values of what torch.autograd.grad computes for leaves; `examples` are as these are."""
+    def gradients_of(self, leaves, examples, outputs, weights, flags):
+        """Values of what torch.autograd.grad computes for leaves; `examples` are as these are. `weights`: the gradients of
+        the outputs, None for ones."""
         inputs = [self.emit("List", inputs=[self.register(each) for each in values]) for values in (outputs, leaves)]
         names = ["outputs", "inputs"]
-        if gradient is not None:
+        if weights is not None:
             names.append("grad_outputs")
-            inputs.append(self.emit("List", inputs=[self.register(self.typed(gradient))]))
+            inputs.append(self.emit("List", inputs=[self.register(each) for each in weights]))
         for key, flag in flags.items():
             names.append(key)
             inputs.append(self.register(self.constant(flag)))

@@ -20,6 +20,7 @@ def _operators_of_lists():
         method = getattr(torch.Tensor, name.removeprefix("_foreach_"), None)
         if name.startswith("_foreach_") and (is_functional(method) or is_in_place(method)):
             found[id(getattr(torch, name))] = getattr(torch, name), method
+    found[id(torch._foreach_norm)] = torch._foreach_norm, torch.linalg.vector_norm
     return found
 
 
@@ -57,6 +58,10 @@ class Lists:
                 raise NoRow(f"a call of {name} with lists of different lengths")
             columns.append(items)
         count = len(arguments) - len(names)
+        if method is torch.linalg.vector_norm and count > 2:
+            raise NoRow(
+                f"a call of {name} with other arguments"
+            )  # the next one is a dtype, and that function's a dimension
         if count == 4 and method.__name__ in NAMES_OF_NUMBERS:
             names = (NAMES_OF_NUMBERS[method.__name__], *names)
         results = []

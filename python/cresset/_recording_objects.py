@@ -46,6 +46,7 @@ from ._recording_values import (
     Super,
     Transient,
     Value,
+    View,
     is_watched,
     is_whole,
     looks_up_plainly,
@@ -59,6 +60,7 @@ from ._rows import (
 )
 from ._segments import has_names
 
+BIND = types.FunctionType.__get__
 FUNCTION_OF_TENSORS = torch.Tensor.grad_fn
 CLASS_OF_OBJECTS = object.__dict__["__class__"]
 NAMES_OF_CLASSES = [type.__dict__[name] for name in ("__name__", "__qualname__")]
@@ -268,10 +270,19 @@ class Objects:
             frame.stack.append(self.constant(None))
         elif as_method and (found is BACKWARD or (name in WRITTEN_IN_PYTHON and type(found) is types.FunctionType)):
             self.push_method(frame, self.constant(found), owner)  # the class is checked
+        elif name in ("real", "imag") and not as_method and owner.object.is_complex():
+            self.check_complex(owner)
+            self.pending = self.compute("GetAttr", self.register(owner), object=name, owned=self.is_owned(owner))
         elif not as_method and is_functional_attribute(name, found):
             self.pending = self.compute("GetAttr", self.register(owner), object=name, owned=self.is_owned(owner))
         else:
             raise NoRow(f"a tensor's {name}")
+
+    def check_complex(self, owner):
+        """Checks that a tensor is one of complex numbers: of others `x.real` is x itself."""
+        register = self.emit("Call", self.register(self.constant(torch.is_complex)), inputs=[self.register(owner)])
+        self.see(register, True)
+        self.check("CheckIs", register, object=True)
 
     @staticmethod
     def push_method(frame, method, owner):
@@ -356,8 +367,11 @@ class Objects:
             self.check("CheckSize", self.register(owner), len(object))
             self.push_callable(frame, self.item(owner, place_of_field(found)), as_method)
             return
-        if type(found) is property and type(found.fget) is types.FunctionType and not as_method:
+        is_property = issubclass(type(found), property) and type(found).__get__ is property.__get__
+        if is_property and type(found.fget) is types.FunctionType and not as_method:
             made = self.emit("ClassItem", self.register(owner), object=name)
+            if type(found) is not property:
+                self.versioned(Value(made, found))
             register = self.emit("GetAttr", made, object="fget")
             self.see(made, found)
             self.see(register, found.fget)
@@ -377,6 +391,9 @@ class Objects:
             return
         if found is CLASS_OF_OBJECTS:
             self.push_callable(frame, self.class_of(owner), as_method)
+            return
+        if type(object) is types.FunctionType and found is BIND and as_method:
+            self.push_method(frame, self.constant(BIND), owner)
             return
         if type(object) is types.FunctionType and name == "__code__" and not as_method:
             self.check("CheckCode", self.register(owner), object=object.__code__)
@@ -413,7 +430,7 @@ class Objects:
                 self.see(function, found.__func__)
                 self.push_callable(frame, Value(function, found.__func__), as_method)
             elif hasattr(type(found), "__get__"):
-                raise NoRow(f"a bound {name}")
+                self.get_by_descriptor(frame, owner, value, name, as_method)
             else:
                 self.push_callable(frame, value, as_method)
             return
@@ -519,6 +536,13 @@ class Objects:
             if self.is_same_container(register, other, container):
                 raise NoRow("a container that was changed")
 
+    def has_views(self):
+        """Whether an iteration goes on through keys, values or items of a dict that were listed before."""
+        return not all(each.has_ended for each in self.over_views)
+
+    def is_over_views(self, arguments):
+        return any(isinstance(v, View) or any(v is each for each in self.over_views) for v in arguments)
+
     def append_item(self, owner, value):
         """Appends to a list when the plan ends."""
         if not is_whole(value):
@@ -536,7 +560,7 @@ class Objects:
             raise NoRow("an iterator that is stored")
         if key is not CELL and (type(names) is not dict or ("__builtins__" in names and register not in self.globals)):
             raise NoRow("a dict that code has its globals in")
-        if self.has_views and key is not CELL:
+        if self.has_views() and key is not CELL:
             raise NoRow("a dict that is changed while it may be iterated over")
         if self.swapped or self.listed:
             self.may_set(names, key)
@@ -619,13 +643,27 @@ class Objects:
         else:
             raise NoRow(f"a {type(owner.object).__name__} whose attributes are set by its own code")
 
+    def get_by_descriptor(self, frame, owner, found, name, as_method):
+        """What the `__get__` in Python of a class's attribute returns, whose class is checked."""
+        kind = type(found.object)
+        getter = next((base.__dict__["__get__"] for base in kind.__mro__ if "__get__" in base.__dict__), None)
+        if type(getter) is not types.FunctionType or (as_method and sys.version_info >= (3, 13)):
+            raise NoRow(f"a bound {name}")
+        self.values[found.register] = found
+        function = self.special_method(found, "__get__")
+        owner_class = self.class_of(owner)
+        if as_method:
+            frame.stack.append(NULL)
+        self.call_inline(function, [found, owner, owner_class], ())
+
     def store_plainly(self, owner, name, value):
         """As object.__setattr__ does."""
         found = self.class_attribute(owner, name, plainly=True)
         if name.startswith("__") or (found is not None and hasattr(type(found), "__set__")):
             raise NoRow(f"an attribute that is set by its class: {name}")
         if found is not None and type(found).__flags__ & STATIC_CLASS and type(found) is not types.FunctionType:
-            raise NoRow(f"a class's {name} whose own class may change")
+            # It may become a descriptor that sets.
+            self.versioned(Value(self.emit("ClassItem", self.register(owner), object=name), found))
         names = self.names_of(owner.object)
         if type(names) is not dict:
             raise NoRow("an object with names of its own kind")

@@ -438,16 +438,29 @@ class TypeForm(Transient):
 
 
 class Pairs(Iterator):
-    """An `enumerate` or `zip` before it is iterated over, once."""
+    """An iterator that the program makes and may have in variables: of `kind`, as `enumerate`, `zip` or the generator that
+    `parameters()` is. `is_named`: a variable has it, so that what is left of it may be asked for. `has_ended`: what goes
+    over it has been told so."""
+
+    __slots__ = ("has_ended", "is_named", "kind")
+
+    def __init__(self, kind, items, sources=()):
+        super().__init__(items, sources)
+        self.kind, self.is_named, self.has_ended = kind, False, False
+
+    def take_all(self):
+        """What is left, of which then nothing is."""
+        items, self.at, self.has_ended = self.items[self.at :], len(self.items), True
+        return items
 
 
 class Zipped(Transient):
     """A `zip` or `enumerate` of which a generator makes a part: iterators and generators, by column."""
 
-    __slots__ = ("columns",)
+    __slots__ = ("columns", "has_ended")
 
     def __init__(self, columns):
-        self.columns = columns
+        self.columns, self.has_ended = columns, False
 
 
 OBJECT_GETATTRIBUTE = object.__getattribute__

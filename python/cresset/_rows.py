@@ -21,7 +21,7 @@ from . import _C
 
 # Of functions that C++ defines under the name of an operator, the operator table says it. These are the others: functions
 # of Python's, those that choose among operators, and questions for the kind of a tensor or the state.
-FUNCTIONS = """atleast_1d atleast_2d is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled
+FUNCTIONS = """_is_all_true _is_any_true as_tensor atleast_1d atleast_2d is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled
  is_tensor tensor _transformer_encoder_layer_fwd _unique2""".split()
 METHODS = """bfloat16 bool byte cdouble cfloat char cpu dim double float half int is_complex is_floating_point item long ndimension numel short split unflatten""".split()
 # Methods of tensors in Python, which call functions of the table: plans have what they do.
@@ -39,6 +39,13 @@ OF_NUMBERS = (
 ATTRIBUTES = {"data", "shape", "dtype", "device", "ndim", "layout", "T", "mT", "H", "mH", "is_cpu", "is_cuda", "is_meta",
               "is_mps", "is_nested", "is_xpu",
               "is_quantized", "is_sparse", "requires_grad", "is_leaf"}  # fmt: skip
+#: What asks a tensor for its contents: a number, or the answer to a question.
+OF_CONTENTS = tuple(
+    getattr(owner, name)
+    for owner in (torch, torch.Tensor)
+    for name in ("allclose", "equal", "is_nonzero", "item")
+    if hasattr(owner, name)
+)
 TORCH = os.path.join(os.path.dirname(torch.__file__), "")
 NEW_MEMORY = {
     "batch_norm",
@@ -176,7 +183,7 @@ def _collect():
             function = getattr(owner, name)
             if getattr(function, "__name__", "") == start + name and _is_of_table(start + name, function):
                 found[id(function)] = function
-    for function in (*HAS_TORCH_FUNCTION, *OF_STATE, *ONLY_WITH, *RANDOM, *EMPTY):
+    for function in (*HAS_TORCH_FUNCTION, *OF_CONTENTS, *OF_STATE, *ONLY_WITH, *RANDOM, *EMPTY):
         found[id(function)] = function
     return found
 
@@ -315,7 +322,9 @@ def refused_arguments(function, arguments, names):
         value = argument_of(arguments, names, name, place)
         if value is not None and not getattr(value, "fixed", False):
             return f"an argument {name}"
-    if function is torch.tensor and (count != 1 or "requires_grad" in names or not _is_of_numbers(arguments[0])):
+    if function in (torch.tensor, torch.as_tensor) and (
+        count != 1 or "requires_grad" in names or not _is_of_numbers(arguments[0])
+    ):
         return "a tensor of other than numbers"
     value = argument_of(arguments, names, "fill_value", 1) if function is torch.full else None
     if value is not None and type(value.object) is bool:

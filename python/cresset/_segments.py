@@ -269,15 +269,16 @@ class Segment:
             self.add(node)
 
     def keeps_place(self, step):
-        """Whether a call is to stay between the graph's: it drops casts, or reads what a write to a tensor from outside may
-        have changed."""
+        """Whether a call is to stay between the graph's: it drops casts, or reads what a write to a tensor from outside, of the
+        program's or of a batch norm's statistics, may have changed."""
         function = self.recorder.values[step[2]].object
         if ends_casts(function) or step[1] in self.recorder.written:
             return True
         if type(function) is _C._CallInModes:
             function = function.function
         of_tensors = any(is_tensor(getattr(self.recorder.values.get(each), "object", None)) for each in step[5])
-        return self.recorder.last_save is not None and of_tensors and not any(function is one for one in OF_KINDS)
+        writes = self.recorder.last_save is not None or any(self.recorder.effects.values())
+        return writes and of_tensors and not any(function is one for one in OF_KINDS)
 
     def class_follows(self, register):
         """Whether the class of what the graph computes follows from the classes of what it is given."""
