@@ -118,10 +118,8 @@ class Functionalizer {
   }
 
   Value* copied(Value* value) {
-    static const Symbol kClone = Symbol::fromQualString("aten::clone");
-    return graph_.insertNode(graph_.create(kClone, {value, graph_.insertConstant(c10::IValue())}))
-        ->output()
-        ->setType(value->type());
+    Node* copy = insertBasic(graph_, Basic::Clone, {value, graph_.insertConstant(c10::IValue())});
+    return copy->output()->setType(value->type());
   }
 
   void visit(Block* block) {

@@ -188,7 +188,7 @@ size_t numWritten(const Write& write) {
 /// What the value is a copy of, in the same layout, if it is read once; null of other values.
 Value* copiedFor(const Value* value) {
   const Node& node = *value->node();
-  if (!isCall(node, "aten::clone") || value->uses().size() != 1) return nullptr;
+  if (!isBasic(node, Basic::Clone) || value->uses().size() != 1) return nullptr;
   const auto format = toIValue(node.inputs()[1]);
   return format && format->isNone() ? node.inputs()[0] : nullptr;
 }

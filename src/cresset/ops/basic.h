@@ -35,6 +35,7 @@ enum class Basic : uint8_t {
   Raise,         // an exception: its message, and the name of its class
   MakeTensor,    // of a number or of lists of numbers
   CheckOverlap,  // of what is written and what is read
+  Clone,         // of a tensor, in a memory format
   WithElements,  // elements, at a tensor's place on the tape
   NoGradCopy,    // into a tensor, which keeps its place on the tape
   CallHost,      // a function of the program that embeds Cresset (ops/host_callable.h), with any inputs
