@@ -157,9 +157,9 @@ class Limits:
     """What each call of a script may take: ``seconds`` of time, ``memory`` in bytes (or ``"512MB"``, ``"2GiB"``: units are
     powers of 1024). Passing one is a :class:`cresset.LimitError`.
 
-    As an argument of :func:`cresset.load`, for every call of the archive's code from Python, and of memory for loading it
-    (beside the file's own size). As a context manager, for every call that the block makes on its thread, and of memory
-    for what it loads:
+    As an argument of :func:`cresset.load`, for every call of the archive's code from Python, and for loading it (memory
+    beside the file's own size; a second more, and one for each 100 MB of the file). As a context manager, for every call
+    that the block makes on its thread, and for what it loads:
 
     >>> with cresset.Limits(seconds=2, memory=1 << 30):
     ...     model(x)

@@ -41,7 +41,8 @@ def load(f, map_location=None, _extra_files=None, *, trusted=False, allow_ops=()
         allow_ops: names of what an untrusted archive may use nevertheless: ``"aten::from_file"``, ``"torchvision::*"``,
             ``"torch.classes.mylib.Store"``.
         limits: a :class:`cresset.Limits` on the time and memory of each call of the archive's code. That of memory also
-            bounds what loading takes beside the file's own bytes.
+            bounds what loading takes beside the file's own bytes, and that of time loading, which has a second more,
+            and one for each 100 MB of the file.
         verify: whether to compare the checksums of all that the archive holds, which reads the whole file. Without it,
             a tensor whose bytes were damaged has other values.
 

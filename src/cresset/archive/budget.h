@@ -14,6 +14,8 @@
 #include <string_view>
 #include <utility>
 
+#include "cresset/ops/limits.h"
+
 namespace cresset {
 
 /// A place in an archive, for errors. The strings must outlive it.
@@ -34,8 +36,9 @@ class LoadBudget {
   explicit LoadBudget(size_t limit, std::string advice = "", std::string bound = kDefaultBound)
       : limit_(limit), advice_(std::move(advice)), bound_(std::move(bound)) {}
 
-  /// Throws ArchiveError if `bytes` more would exceed the limit.
+  /// Throws ArchiveError if `bytes` more would exceed the limit. A limit of time is looked at, too.
   void charge(size_t bytes, const ArchiveSite& site, std::string_view what) {
+    checkTimeLimit();
     if (bytes > limit_ - used_) refuse(bytes, site, what);
     used_ += bytes;
   }

@@ -102,6 +102,8 @@ void restorePending(const ZipReader& zip, std::vector<PendingState>& pending) {
     Stack stack{c10::IValue(p.object), std::move(p.state)};
     try {
       cls->getMethod("__setstate__").run(stack);
+    } catch (const LimitError&) {
+      throw;
     } catch (const std::exception& error) {
       site.fail("__setstate__ of class '" + name + "' failed: " + error.what());
     }
@@ -138,9 +140,28 @@ LoadBudget budgetOf(const LoadOptions& options, std::optional<size_t> memory, si
   return LoadBudget(limit, "If you trust where it comes from, load it with " + howToTrust(options.door));
 }
 
-LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& options) {
+/// Limits of time hold for loading, too. They are meant for calls, so that what the file's size asks for is added:
+/// tensors may have to be copied to a device.
+template <typename F>
+auto withinTime(const Limits& limits, size_t file_size, F&& load) {
+  constexpr double kBytesPerSecond = 1e8;
+  std::shared_ptr<RunBudget> budget = RunBudget::currentShared();
+  const std::optional<double> seconds = tightest(limits, threadLimits()).seconds;
+  if (seconds) {
+    const double more = 1 + static_cast<double>(file_size) / kBytesPerSecond;
+    budget = std::make_shared<RunBudget>(Limits{*seconds + more, std::nullopt}, std::move(budget));
+  }
+  const BudgetScope scope(std::move(budget));
+  try {
+    return load();
+  } catch (const ScriptRaise& error) {
+    if (error.pythonClass() != kLimitErrorClass) throw;
+    throw LimitError(std::string("loading an archive: ") + error.what(), error.pythonClass(), {});
+  }
+}
+
+LoadedArchive readArchive(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& options, const Limits& limits) {
   const size_t limit = options.trusted ? std::numeric_limits<size_t>::max() : LoadBudget::defaultLimit(bytes->size());
-  const Limits limits = options.trusted ? options.limits : tightest(options.limits, limitsOfUntrusted());
   LoadBudget budget = budgetOf(options, tightest(limits, threadLimits()).memory, limit, bytes->size());
   auto zip = std::make_shared<const ZipReader>(std::move(bytes), budget);
   if (options.verify) zip->verify(budget);
@@ -201,6 +222,11 @@ LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& o
   return result;
 }
 
+LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& options) {
+  const Limits limits = options.trusted ? options.limits : tightest(options.limits, limitsOfUntrusted());
+  return withinTime(limits, bytes->size(), [&] { return readArchive(std::move(bytes), options, limits); });
+}
+
 }  // namespace
 
 LoadedArchive loadArchive(const std::string& path, const LoadOptions& options) {
@@ -217,7 +243,7 @@ LoadedArchive loadArchive(const void* data, size_t size, std::shared_ptr<void> k
 
 namespace {
 
-c10::IValue valueFrom(std::shared_ptr<ArchiveBytes> bytes, std::optional<c10::Device> device) {
+c10::IValue readValue(std::shared_ptr<ArchiveBytes> bytes, std::optional<c10::Device> device) {
   LoadBudget budget(LoadBudget::defaultLimit(bytes->size()));
   ZipReader zip(std::move(bytes), budget);
   TensorReader tensors(zip, budget, device, isBigEndian(zip, budget), /*trusted=*/true);
@@ -233,6 +259,10 @@ c10::IValue valueFrom(std::shared_ptr<ArchiveBytes> bytes, std::optional<c10::De
     });
   };
   return unpickle(context, "data");
+}
+
+c10::IValue valueFrom(std::shared_ptr<ArchiveBytes> bytes, std::optional<c10::Device> device) {
+  return withinTime({}, bytes->size(), [&] { return readValue(std::move(bytes), device); });
 }
 
 }  // namespace

@@ -123,7 +123,9 @@ class Pickle::Machine {
   void run() {
     if (bytes_.size() >= std::numeric_limits<uint32_t>::max()) fail("the pickle is larger than 4 GiB");
     if (bytes_.empty()) fail("the pickle is empty");
-    while (step()) {
+    constexpr size_t kStepsPerCheck = 64;
+    for (size_t steps = 0; step(); ++steps) {
+      if (steps % kStepsPerCheck == 0) checkTimeLimit();
     }
   }
 

@@ -233,6 +233,7 @@ void ZipReader::inflateTo(const ZipEntry& entry, void* out) const {
 }
 
 Record ZipReader::read(const ZipEntry& entry, LoadBudget& budget) const {
+  checkTimeLimit();
   size_t offset = dataOffset(entry);
   if (entry.compressed()) {
     budget.charge(entry.size, site(entry, offset), "inflating this entry");

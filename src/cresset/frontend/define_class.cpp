@@ -6,6 +6,8 @@
 #include <ATen/core/enum_type.h>
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
 
 #include "cresset/frontend/annotations.h"
 #include "cresset/frontend/calls.h"
@@ -14,6 +16,7 @@
 #include "cresset/frontend/messages.h"
 #include "cresset/frontend/tuple_sizes.h"
 #include "cresset/frontend/user_exceptions.h"
+#include "cresset/ops/limits.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -217,6 +220,7 @@ class ClassDefiner {
   }
 
   void addMember(const c10::ClassTypePtr& type, const Member& member) {
+    checkTimeLimit();
     if (type->findAttributeSlot(member.name) || type->findConstant(member.name)) {
       throw UserError("'" + member.name + "' is declared twice", member.range);
     }
@@ -239,6 +243,7 @@ class ClassDefiner {
   }
 
   void addMethod(const c10::ClassTypePtr& type, const Def& raw, std::vector<std::pair<Function*, Def>>& methods) {
+    checkTimeLimit();
     DecoratedDef decorated = applyDecorators(raw);
     const std::string& name = raw.name().name();
     switch (decorated.role) {
@@ -306,6 +311,7 @@ class ClassDefiner {
   c10::NamedTypePtr defineEnum() {
     if (!body_.methods.empty()) throw UserError("methods of enums are not supported", body_.methods[0].range());
     std::vector<c10::EnumNameValue> members;
+    std::unordered_set<std::string_view> names;
     TypePtr value_type;
     for (const Member& member : body_.members) {
       if (member.type || !member.value) throw UserError("expected `NAME = value` in an enum", member.range);
@@ -314,10 +320,8 @@ class ClassDefiner {
         throw UserError("Enum class '" + def_.name().name() + "' has values of different types", member.range);
       }
       value_type = value.type();
-      for (const auto& other : members) {
-        if (other.first == member.name)
-          throw UserError("the member '" + member.name + "' is defined twice", member.range);
-      }
+      if (!names.insert(member.name).second)
+        throw UserError("the member '" + member.name + "' is defined twice", member.range);
       members.emplace_back(member.name, std::move(value));
     }
     if (members.empty()) throw UserError("No enum values defined for " + def_.name().name(), def_.name().range());

@@ -3,10 +3,13 @@
 // The range of an expression reaches from its first token to the end of its last operand, as torch.jit underlines it:
 // closing brackets, and parentheses around an expression, are no part of it.
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
 
 #include "cresset/frontend/messages.h"
 #include "cresset/frontend/parser_impl.h"
 #include "cresset/ir/parser.h"
+#include "cresset/ops/limits.h"
 
 namespace cresset {
 namespace {
@@ -255,7 +258,9 @@ Expr Parser::call(const Expr& callee) {
   advance();
   std::vector<Expr> inputs;
   std::vector<Attr> attributes;
+  std::unordered_set<std::string_view> names;  // of the attributes, whose trees hold them
   while (!at(')')) {
+    checkTimeLimit();
     uint32_t argument = begin();
     if (at(TK_POW)) failHere("keyword-arg expansion is not supported; write the keyword arguments one by one");
     if (at('*')) {
@@ -269,11 +274,7 @@ Expr Parser::call(const Expr& callee) {
         }
         Ident name = Ident(e.tree()->tree(0));
         advance();
-        for (const Attr& other : attributes) {
-          if (other.name().name() == name.name()) {
-            fail(messages::keywordTwice(name.name()), name.range());
-          }
-        }
+        if (!names.insert(name.name()).second) fail(messages::keywordTwice(name.name()), name.range());
         attributes.push_back(Attr::make(name, expression()));
       } else {
         if (!attributes.empty()) fail("a positional argument may not follow a keyword argument", e.range());

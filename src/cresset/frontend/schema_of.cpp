@@ -2,10 +2,14 @@
 #include <ATen/core/class_type.h>
 #include <ATen/core/function_schema.h>
 
+#include <string_view>
+#include <unordered_set>
+
 #include "cresset/frontend/annotations.h"
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/compiler.h"
 #include "cresset/frontend/messages.h"
+#include "cresset/ops/limits.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -96,13 +100,13 @@ void deriveState(const Def& def, const TypePtr& self_type, std::vector<c10::Argu
 
 c10::FunctionSchema schemaOf(const Def& def, Program& program, const ResolverPtr& resolver, const TypePtr& self_type) {
   std::vector<c10::Argument> arguments;
+  std::unordered_set<std::string_view> names;
   bool had_default = false;
   size_t index = 0;
   for (const Param param : def.decl().params()) {
     const std::string& name = param.name().name();
-    for (const c10::Argument& other : arguments) {
-      if (other.name() == name) throw UserError(messages::parameterTwice(name), param.range());
-    }
+    checkTimeLimit();
+    if (!names.insert(name).second) throw UserError(messages::parameterTwice(name), param.range());
     if (index++ == 0 && self_type) {
       // The receiver's type is the class, however an archive spells it.
       arguments.emplace_back(name, self_type);

@@ -45,22 +45,6 @@ class CallOfCode final : public AwaitedCall {
   std::shared_ptr<const Code> code_;
 };
 
-/// Whether a call that ends with the error ends its forks, too: it is interrupted, or has passed a limit.
-bool endsForks(const std::exception_ptr& error) {
-  const auto ends = [](const std::string& name) {
-    return name == "builtins.KeyboardInterrupt" || name == kLimitErrorClass;
-  };
-  try {
-    std::rethrow_exception(error);
-  } catch (const ScriptError& raised) {
-    return ends(raised.pythonClass());
-  } catch (const ScriptRaise& raised) {
-    return ends(raised.pythonClass());
-  } catch (...) {
-    return false;
-  }
-}
-
 /// Null if the function is not one of ours, or does not run as Code.
 const Code* codeOf(torch::jit::Function& function, uint32_t num_inputs) {
   auto* ours = dynamic_cast<Function*>(&function);
@@ -177,8 +161,8 @@ void runNow(RunThread& thread, const Code& code, Stack& stack, bool is_profiled,
     if (thread.nested_runs == 1 && thread.serial_forks) [[unlikely]]
       SerialForks::finishCall();
   } catch (...) {
-    if (thread.nested_runs == 1 && thread.cancellation && !thread.runs_fork && endsForks(std::current_exception()))
-      thread.cancellation->cancel();
+    if (thread.nested_runs == 1 && thread.cancellation && !thread.runs_fork)
+      thread.cancellation->cancelIfEnding(std::current_exception());
     throw;
   }
   run->takeResults(stack);

@@ -31,6 +31,8 @@ class ScriptState {
   class Guard;
 
   const std::shared_ptr<const TaskLauncher>& launcher() const { return launcher_; }
+  /// Null for a fork that is no part of a call.
+  Cancellation* cancellation() const { return cancellation_.get(); }
 
  private:
   static constexpr std::array kDevices{
@@ -84,6 +86,30 @@ ForkCharge::~ForkCharge() {
   budget_->addContainers(-bytes_);
 }
 
+ForkedRun::~ForkedRun() {
+  struct Remains {
+    std::shared_ptr<Run> run;
+    FuturePtr future;
+  };
+  // What forks that are destroyed with this one leave behind, so that a chain of them is destroyed in a loop.
+  static constinit thread_local std::vector<Remains>* open = nullptr;
+  if (!run && !future) return;
+  if (open) {
+    open->push_back({std::move(run), std::move(future)});
+    return;
+  }
+  std::vector<Remains> remains;
+  open = &remains;
+  remains.push_back({std::move(run), std::move(future)});
+  while (!remains.empty()) {
+    Remains last = std::move(remains.back());
+    remains.pop_back();
+    last.run = nullptr;
+    if (last.future) release(c10::IValue(std::move(last.future)));
+  }
+  open = nullptr;
+}
+
 namespace {
 
 /// A run, its future, and the copy of the thread's state, without registers.
@@ -102,8 +128,11 @@ void dropFork(ForkedRun fork, const char* why) {
 /// Resumes the run on this thread. If it comes to wait for something, returns that; the run is at rest then.
 FuturePtr advance(ForkedRun& fork) {
   c10::IValue result;
+  const std::shared_ptr<const ScriptState> state = fork.state;
+  Cancellation* cancellation = state->cancellation();
   try {
-    const ScriptState::Guard guard(*fork.state);
+    if (cancellation && cancellation->isCancelled()) cancellation->raise();
+    const ScriptState::Guard guard(*state);
     InterruptPoll::current().budget = 1;
     if (!fork.run->resume()) {
       fork.state = std::make_shared<const ScriptState>();
@@ -114,6 +143,7 @@ FuturePtr advance(ForkedRun& fork) {
     fork.run = nullptr;
     fork.charge = nullptr;
     fork.kept = nullptr;
+    if (cancellation) cancellation->cancelIfEnding(std::current_exception());
     // A fork of a circle has its error already.
     fork.future->setErrorIfNeeded(std::current_exception());
     return nullptr;
@@ -144,15 +174,19 @@ void submitFork(ForkedRun fork) {
   if (!submitted) dropFork(std::move(fork), "the process is ending");
 }
 
-bool isInterrupt(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const ScriptError& raised) {
-    return raised.pythonClass() == "builtins.KeyboardInterrupt";
-  } catch (...) {
-    return false;
+/// Around the start of a call on other threads: limits end it with its forks.
+class CallOfItsOwn {
+ public:
+  CallOfItsOwn() : before_(RunThread::current().cancellation) {
+    RunThread::current().cancellation = std::make_shared<Cancellation>();
   }
-}
+  ~CallOfItsOwn() { RunThread::current().cancellation = before_; }
+  CallOfItsOwn(const CallOfItsOwn&) = delete;
+  CallOfItsOwn& operator=(const CallOfItsOwn&) = delete;
+
+ private:
+  const std::shared_ptr<Cancellation> before_;
+};
 
 }  // namespace
 
@@ -183,6 +217,7 @@ FuturePtr startForkFromOutside(
   std::shared_ptr<RunBudget> budget = RunBudget::currentShared();
   if (limits.any()) budget = std::make_shared<RunBudget>(limits, std::move(budget));
   const BudgetScope scope(std::move(budget));
+  const CallOfItsOwn call;
   if (!code->serial_forks) return startFork(std::move(code), std::move(inputs), std::move(result_type));
 
   // A call on a thread of the pool: it does not leave that thread, nor do its forks.
@@ -224,6 +259,7 @@ FuturePtr startHere(
   auto& current = RunThread::current().launcher;
   const std::shared_ptr<const TaskLauncher> before = current;
   if (launcher) current = std::make_shared<const TaskLauncher>(std::move(launcher));
+  const CallOfItsOwn call;
   ForkedRun run;
   run.run = std::make_shared<Run>();
   run.future = future;
@@ -288,41 +324,38 @@ bool SerialForks::runOne() {
           self->addAwaited(std::move(fork));
         },
         /*uses_future=*/false);
-  } else if (future->hasError() && isInterrupt(future->exception_ptr())) {
+  } else if (future->hasError() && endsForks(future->exception_ptr())) {
     std::rethrow_exception(future->exception_ptr());
   }
   return true;
 }
 
-bool SerialForks::breakCircle() {
-  FuturePtr dead;
+bool SerialForks::breakCircles() {
+  std::vector<FuturePtr> dead;
   {
     const std::lock_guard lock(mutex_);
-    // Each fork waits for one future, so the way from it either leaves the forks or comes back to itself.
+    // Each fork waits for one future, so the way from it either leaves the forks or comes to a circle.
     std::unordered_map<const c10::ivalue::Future*, size_t> seen;
     size_t visit = 0;
     for (const auto& [first, awaited] : waiting_) {
       ++visit;
-      const c10::ivalue::Future* at = first;
-      for (auto it = waiting_.find(at); it != waiting_.end() && !dead; it = waiting_.find(at)) {
-        const auto [mark, is_new] = seen.try_emplace(at, visit);
-        if (!is_new) {
-          if (mark->second == visit) dead = FuturePtr::reclaim_copy(const_cast<c10::ivalue::Future*>(at));
-          break;
-        }
-        at = it->second;
+      for (auto it = waiting_.find(first); it != waiting_.end(); it = waiting_.find(it->second)) {
+        const auto [mark, is_new] = seen.try_emplace(it->first, visit);
+        if (is_new) continue;
+        if (mark->second == visit) dead.push_back(FuturePtr::reclaim_copy(const_cast<c10::ivalue::Future*>(it->first)));
+        break;
       }
-      if (dead) break;
     }
   }
-  if (!dead) return false;
-  dead->setErrorIfNeeded(std::make_exception_ptr(
-      ScriptError("the fork waits for itself, or for forks that wait for it", "builtins.RuntimeError", {})));
-  return true;
+  for (const FuturePtr& future : dead) {
+    future->setErrorIfNeeded(std::make_exception_ptr(
+        ScriptError("the fork waits for itself, or for forks that wait for it", "builtins.RuntimeError", {})));
+  }
+  return !dead.empty();
 }
 
 void SerialForks::finish() {
-  while (runOne() || breakCircle()) {
+  while (runOne() || breakCircles()) {
   }
 }
 

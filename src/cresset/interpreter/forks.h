@@ -49,10 +49,8 @@ struct ForkedRun {
   ForkedRun(ForkedRun&&) = default;
   ForkedRun& operator=(const ForkedRun&) = default;
   ForkedRun& operator=(ForkedRun&&) = default;
-  ~ForkedRun() {
-    // Perhaps the last to know of the result, which may be deep.
-    if (future) release(c10::IValue(std::move(future)));
-  }
+  /// Perhaps the last to know of the result, which may be deep, or of forks that wait for it, which others wait for.
+  ~ForkedRun();
 };
 
 /// The forks of one call of an untrusted program. They run when the call waits for a future, and before it
@@ -69,10 +67,11 @@ class SerialForks : public std::enable_shared_from_this<SerialForks> {
   /// The call is over: drops what has not ended.
   static void endCall() noexcept;
 
-  /// Resumes one fork until it waits or ends. False if none can. Throws what interrupted it.
+  /// Resumes one fork until it waits or ends. False if none can. Throws what ends the call: an interrupt, or a limit.
   bool runOne();
-  /// Forks that wait for each other in a circle never end. Ends one of them with an error; false if there is none.
-  bool breakCircle();
+  /// Forks that wait for each other in a circle never end. Ends one of each circle with an error; false if there is
+  /// none.
+  bool breakCircles();
 
  private:
   void add(ForkedRun fork);

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -197,7 +198,7 @@ void blockOn(c10::ivalue::Future& future) {
   auto& interrupt = InterruptPoll::current();
   while (true) {
     if (auto* forks = SerialForks::current()) {
-      while (!future.completed() && (forks->runOne() || forks->breakCircle())) {
+      while (!future.completed() && (forks->runOne() || forks->breakCircles())) {
       }
     }
     if (helps) {
@@ -215,6 +216,48 @@ void blockOn(c10::ivalue::Future& future) {
   }
 }
 
+namespace {
+
+/// The message of a limit's error, or of an interrupt's; null for other errors.
+std::optional<std::string> endOfCall(const std::exception_ptr& error) {
+  const auto ending = [](const auto& raised, const std::string& message) -> std::optional<std::string> {
+    if (raised.pythonClass() == kLimitErrorClass) return message;
+    if (raised.pythonClass() == "builtins.KeyboardInterrupt") return "";
+    return std::nullopt;
+  };
+  try {
+    std::rethrow_exception(error);
+  } catch (const ScriptError& raised) {
+    return ending(raised, raised.message());
+  } catch (const ScriptRaise& raised) {
+    return ending(raised, raised.what());
+  } catch (...) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+bool endsForks(const std::exception_ptr& error) {
+  return endOfCall(error).has_value();
+}
+
+bool Cancellation::cancelIfEnding(const std::exception_ptr& error) {
+  std::optional<std::string> limit = endOfCall(error);
+  if (!limit) return false;
+  State open = State::Open;
+  if (state_.compare_exchange_strong(open, State::Cancelling)) {
+    limit_ = std::move(*limit);
+    state_.store(State::Cancelled, std::memory_order_release);
+  }
+  return true;
+}
+
+void Cancellation::raise() const {
+  if (!limit_.empty()) throw ScriptRaise(kLimitErrorClass, limit_);
+  throw ScriptRaise("builtins.RuntimeError", "the fork was dropped: the call that started it was interrupted");
+}
+
 InterruptPoll& InterruptPoll::current() {
   return RunThread::current().interrupt;
 }
@@ -224,10 +267,7 @@ int InterruptPoll::poll() {
     throw ScriptRaise("builtins.KeyboardInterrupt", "interrupted: the process is ending");
   }
   const RunThread& thread = RunThread::current();
-  if (thread.cancellation && thread.cancellation->isCancelled()) {
-    throw ScriptRaise(
-        "builtins.RuntimeError", "the fork was dropped: the call that started it was interrupted, or passed a limit");
-  }
+  if (thread.cancellation && thread.cancellation->isCancelled()) thread.cancellation->raise();
   const RunBudget* limits = RunBudget::current();
   if (limits) limits->checkTime();
   if (!check && !limits) return budget = kMaxBudget;

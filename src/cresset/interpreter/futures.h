@@ -15,6 +15,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
 
 namespace cresset {
 
@@ -60,15 +61,24 @@ c10::intrusive_ptr<c10::ivalue::Future> startForkFromOutside(
 /// Blocks until the future is done; throws ScriptRaise if the thread is interrupted.
 void blockOn(c10::ivalue::Future& future);
 
-/// Ends the forks of a call that is over before they are: they raise at their next poll.
+/// Ends a call with its forks when one of them is interrupted, or passes a limit: those that run raise at their next
+/// poll, the others are dropped.
 class Cancellation {
  public:
-  void cancel() { is_cancelled_.store(true, std::memory_order_relaxed); }
-  bool isCancelled() const { return is_cancelled_.load(std::memory_order_relaxed); }
+  /// Says whether the error is one that ends a call with all its forks, and cancels if so.
+  bool cancelIfEnding(const std::exception_ptr& error);
+  bool isCancelled() const { return state_.load(std::memory_order_acquire) == State::Cancelled; }
+  /// What they raise; once it is cancelled.
+  [[noreturn]] void raise() const;
 
  private:
-  std::atomic<bool> is_cancelled_{false};
+  enum class State { Open, Cancelling, Cancelled };
+  std::atomic<State> state_{State::Open};
+  std::string limit_;  // what is said of the limit that was passed; "" if it was an interrupt
 };
+
+/// The same of a call that can't be cancelled.
+bool endsForks(const std::exception_ptr& error);
 
 /// The calling thread's interrupt check and when to ask it next.
 class InterruptPoll {

@@ -310,6 +310,11 @@ const Attribute& Node::attribute(Symbol name) const {
   throw UserError(std::string(kind_.toQualString()) + " has no attribute '" + name.toUnqualString() + "'.", range_);
 }
 
+namespace {
+/// They are searched one by one.
+constexpr size_t kMaxAttributes = 4096;
+}  // namespace
+
 Node* Node::setAttribute(Symbol name, Attribute value) {
   checkUsable("set an attribute of");
   if (!name.is_attr())
@@ -327,6 +332,8 @@ Node* Node::setAttribute(Symbol name, Attribute value) {
     old = std::move(value);
     return this;
   }
+  if (attributes_.size() >= kMaxAttributes)
+    throw UserError("A node has at most " + std::to_string(kMaxAttributes) + " attributes.", range_);
   attributes_.push_back(graph_->arena_, {name, std::move(value)});
   return this;
 }

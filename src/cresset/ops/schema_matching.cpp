@@ -17,6 +17,7 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ops/composites.h"
 #include "cresset/ops/implicit_conversions.h"
+#include "cresset/ops/limits.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/support/error.h"
@@ -97,6 +98,8 @@ class Planner {
   bool fillReturns(Plan& plan);
   /// A keyword argument that the schema lacks, if its name is like one that it has.
   std::string misspelled(const std::vector<NamedValue>& kwargs) const;
+  /// Of how many keyword arguments it is asked what they might mean.
+  static constexpr size_t kMaxSuggestions = 16;
   std::string mismatch(const c10::Argument& arg, const TypePtr& found, const std::string& reason) const;
 
   const c10::FunctionSchema& schema_;
@@ -106,7 +109,8 @@ class Planner {
 };
 
 std::string Planner::misspelled(const std::vector<NamedValue>& kwargs) const {
-  for (const NamedValue& kwarg : kwargs) {
+  for (size_t i = 0; i < std::min(kwargs.size(), kMaxSuggestions); ++i) {
+    const NamedValue& kwarg = kwargs[i];
     if (schema_.argumentIndexWithName(kwarg.name)) continue;
     const std::string similar = similarArgument(schema_, kwarg.name);
     if (!similar.empty()) return " Keyword argument " + kwarg.name + " unknown" + similar;
@@ -224,6 +228,7 @@ bool holdsNoTensor(const c10::IValue& value) {
 
 bool Planner::run(
     const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs, const NamedValue* self, Plan& plan) {
+  checkTimeLimit();
   const auto& arguments = schema_.arguments();
   std::vector<bool> used_keywords(kwargs.size(), false);
   if (kwargs.size() > kManyKeywords) {

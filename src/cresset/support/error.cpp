@@ -2,6 +2,7 @@
 #include "cresset/support/error.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "cresset/support/source_part.h"
 
@@ -11,6 +12,34 @@ namespace {
 
 /// Lines shown before and after each place of a traceback.
 constexpr size_t kTracebackContext = 2;
+
+/// A text without what lies between its first `head` and its last `tail` bytes, apart from characters' remains.
+std::string withoutMiddle(std::string_view text, size_t head, size_t tail) {
+  const auto starts = [&](size_t at) { return (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80; };
+  size_t end = head, next = text.size() - tail;
+  while (end > 0 && !starts(end)) --end;
+  while (next < text.size() && !starts(next)) ++next;
+  return std::string(text.substr(0, end)) + "…" + std::string(text.substr(next));
+}
+
+/// Messages quote what is wrong, which may be as long as an author likes: names, literals, types, schemas. A long word
+/// loses its middle, and so does what is long in spite of that.
+std::string shortened(std::string message) {
+  constexpr size_t kWord = 400, kMessage = 16'384;
+  if (message.size() <= kWord) return message;
+  std::string result;
+  for (size_t at = 0; at < message.size();) {
+    const size_t end = std::min(message.find_first_of(" \n", at), message.size());
+    const std::string_view word = std::string_view(message).substr(at, end - at);
+    if (word.size() > kWord)
+      result += withoutMiddle(word, kWord * 3 / 4, kWord / 8);
+    else
+      result += word;
+    if (end < message.size()) result += message[end];
+    at = end + 1;
+  }
+  return result.size() > kMessage ? withoutMiddle(result, kMessage * 3 / 4, kMessage / 8) : result;
+}
 
 using CompilationStack = std::vector<std::pair<std::string, SourceRange>>;
 
@@ -71,7 +100,8 @@ std::string describeScript(
 
 }  // namespace
 
-UserError::UserError(std::string message, SourceRange range) : UserError(std::move(message), std::move(range), {}) {}
+UserError::UserError(std::string message, SourceRange range)
+    : UserError(shortened(std::move(message)), std::move(range), {}) {}
 
 UserError::UserError(std::string message, SourceRange range, CompilationStack stack)
     : Error(describe(message, range, stack)),
@@ -86,10 +116,10 @@ UserError UserError::withCaller(std::string function, SourceRange call) const {
 }
 
 ArchiveError::ArchiveError(std::string file, std::string entry, size_t offset, std::string reason)
-    : Error(describeArchive(file, entry, offset, reason)),
+    : Error(describeArchive(file, shortened(entry), offset, shortened(reason))),
       file_(std::move(file)),
       entry_(std::move(entry)),
-      reason_(std::move(reason)),
+      reason_(shortened(std::move(reason))),
       offset_(offset) {}
 
 ScriptError::ScriptError(std::string message, std::string python_class, std::vector<ScriptFrame> frames)

@@ -15,8 +15,12 @@ size_t editDistance(std::string_view a, std::string_view b, size_t limit) {
   for (size_t i = 1; i <= a.size(); ++i) {
     std::swap(before, last);
     std::swap(last, row);
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
+    // What is further from the diagonal has more distance than the limit.
+    const size_t from = i > limit ? i - limit : 1;
+    const size_t to = std::min(i + limit, b.size());
+    row[from - 1] = from == 1 ? i : limit + 1;
+    if (to < b.size()) row[to + 1] = limit + 1;
+    for (size_t j = from; j <= to; ++j) {
       row[j] = std::min({row[j - 1] + 1, last[j] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
     }
