@@ -359,7 +359,11 @@ bool SerialForks::breakCircles() {
 }
 
 void SerialForks::finish() {
-  while (runOne() || breakCircles()) {
+  try {
+    while (runOne() || breakCircles()) {
+    }
+  } catch (const LimitError&) {
+    // The call has its result already, and the fork that passed the limit its error.
   }
 }
 
@@ -384,7 +388,11 @@ void SerialForks::endCall() noexcept {
       forks->ready_.pop_front();
     }
     // Forks that wait for this one become ready, and are dropped next.
-    if (!error) error = dropped("the call that started it has ended");
+    if (!error) {
+      const Cancellation* cancellation = RunThread::current().cancellation.get();
+      error = cancellation && cancellation->isCancelled() ? cancellation->error()
+                                                          : dropped("the call that started it has ended");
+    }
     dropFork(std::move(fork), error);
   }
 }
