@@ -7,6 +7,7 @@ import random
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 from typing import Dict, List
 
@@ -867,3 +868,26 @@ def test_modules_that_many_names_mean():
     with pytest.raises(cresset.UserError, match="more than 65536 submodules"):
         cresset.save(module, io.BytesIO(), layout="model.json")
     cresset.save(shared(4), io.BytesIO(), layout="model.json")
+
+
+def test_limits_of_time_hold_for_loading():
+    """With a second more, and one for each 100 MB of the file."""
+    data = many(1, b"", b"N", {}, element="NoneType")
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    name = next(name for name in files if name.endswith("data.pkl"))
+    # Puts a value on the stack and takes it off again: no memory, only time.
+    files[name] = files[name][:2] + b"N0" * 60_000_000 + files[name][2:]
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as out:
+        for entry, contents in files.items():
+            out.writestr(entry, contents)
+    del files
+    limits = cresset.Limits(seconds=0.01)
+    start = time.monotonic()
+    with pytest.raises(cresset.LimitError, match="loading an archive: .* longer than its limit of 1.01"):
+        cresset.load(buffer.getvalue(), limits=limits, trusted=True)
+    with limits, pytest.raises(cresset.LimitError, match="loading an archive"):
+        cresset.load(buffer.getvalue(), trusted=True)
+    assert time.monotonic() - start < 20
+    assert cresset.load(data, limits=limits).l == [None]

@@ -33,8 +33,10 @@ TEXTS = {
         lambda n: f"def g({many('a#: int = 0', n)}):\n  return a0\ndef f():\n  return g({many('a#=1', n)})\n"
     ),
     "keyword arguments backwards": functions(
-        lambda n: f"def g({many('a#: int = 0', n)}):\n  return a0\n"
-        f"def f():\n  return g({', '.join(f'a{n - 1 - i}=1' for i in range(n))})\n"
+        lambda n: (
+            f"def g({many('a#: int = 0', n)}):\n  return a0\n"
+            f"def f():\n  return g({', '.join(f'a{n - 1 - i}=1' for i in range(n))})\n"
+        )
     ),
     "star arguments": functions(
         lambda n: f"def g({many('a#: int', n)}):\n  return a0\ndef f():\n  t = ({many('1', n)})\n  return g(*t)\n"
@@ -53,16 +55,20 @@ TEXTS = {
         lambda n: f"class E(Enum):\n  {many('F# = #', n, chr(10) + '  ')}\ndef f(e: E):\n  return e == E.F0\n"
     ),
     "methods of interfaces": functions(
-        lambda n: "@torch.jit.interface\nclass I:\n"
-        + many("  def m#(self) -> int:\n    pass\n", n, "")
-        + "def f(i: I):\n  return i.m0()\n"
+        lambda n: (
+            "@torch.jit.interface\nclass I:\n"
+            + many("  def m#(self) -> int:\n    pass\n", n, "")
+            + "def f(i: I):\n  return i.m0()\n"
+        )
     ),
     "functions": functions(lambda n: many("def f#(x: int) -> int:\n  return x\n", n, "")),
     "classes": functions(lambda n: many("class C#:\n  def __init__(self):\n    self.a = 1\n", n, "")),
     "elements of lists": expression("[", "#", "]"),
     "elements of tuples": expression("(", "#", ")"),
     "tuples that are compared": functions(
-        lambda n: f"def f(x: int):\n  a = ({many('#', n)})\n  b = ({many('x', n)})\n  if x == 1:\n    a = b\n  return a == b\n"
+        lambda n: (
+            f"def f(x: int):\n  a = ({many('#', n)})\n  b = ({many('x', n)})\n  if x == 1:\n    a = b\n  return a == b\n"
+        )
     ),
     "entries of dicts": expression("{", "#: x", "}"),
     "parts of f-strings": expression("f'", "{x}", "'", ""),
@@ -79,8 +85,10 @@ TEXTS = {
     "conditional returns": body("y = x", "if x == #:\n    return #"),
     "conditional breaks": body("for i in range(x):", "  if x == #:\n      break"),
     "loop variables": functions(
-        lambda n: f"def f(x: int):\n  {many('v# = 0', n, chr(10) + '  ')}\n  for i in range(x):\n    "
-        f"{many('v# = v# + 1', n, chr(10) + '    ')}\n  return v0\n"
+        lambda n: (
+            f"def f(x: int):\n  {many('v# = 0', n, chr(10) + '  ')}\n  for i in range(x):\n    "
+            f"{many('v# = v# + 1', n, chr(10) + '    ')}\n  return v0\n"
+        )
     ),
     "assertions": body("y: Optional[int] = x", "assert y is not None"),
     "contexts": functions(

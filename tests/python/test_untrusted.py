@@ -2112,3 +2112,80 @@ def test_graphs_of_what_a_trusted_function_calls(tmp_path):
     for module in (held, cresset.freeze(held)):
         with pytest.raises(cresset.UserError, match="may not call aten::from_file"):
             cresset.function_from_graph("g", module.forward.inlined_graph)(module, X, str(path))
+
+
+
+
+FORKS_FORKS = """
+def g(self, n: int) -> int:
+    l: List[Future[int]] = []
+    for i in range(n):
+        l.append(torch.jit.fork(self.g, n))
+    total = 0
+    for f in l:
+        total += torch.jit.wait(f)
+    return total
+def forward(self, n: int) -> int:
+    return self.g(n)
+def behind(self, f: Future[int]) -> int:
+    return torch.jit.wait(f) + 1
+def chain(self, f: Future[int], n: int) -> Future[int]:
+    for i in range(n):
+        f = torch.jit.fork(self.behind, f)
+    return f
+def inside(self, l: List[Future[int]]) -> int:
+    return torch.jit.wait(l[0])
+def circles(self, n: int) -> int:
+    for i in range(n):
+        a: List[Future[int]] = []
+        b: List[Future[int]] = []
+        b.append(torch.jit.fork(self.inside, a))
+        a.append(torch.jit.fork(self.inside, b))
+    return n
+"""
+
+
+def forks_of_forks(**options):
+    module = cresset.ScriptModule()
+    module.define(FORKS_FORKS)
+    buffer = io.BytesIO()
+    cresset.save(module, buffer)
+    return cresset.load(buffer.getvalue(), **options)
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+@pytest.mark.parametrize("limits", [{"seconds": 0.5}, {"memory": 64 * MB}])
+def test_a_fork_that_passes_a_limit_ends_the_call(trusted, limits):
+    """Each fork starts others; none of the thousands that wait runs on to its own error."""
+    module = forks_of_forks(trusted=trusted, limits=cresset.Limits(**limits))
+    for _ in range(2):
+        start = time.process_time()
+        with pytest.raises(cresset.LimitError):
+            module(10)
+        assert time.process_time() - start < 8
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_chains_of_forks_behind_a_future(trusted):
+    """They end, and are destroyed, without a level of the stack for each."""
+    module = forks_of_forks(trusted=trusted)
+    first = cresset.Future()
+    last = module.chain(first, 50_000)
+    first.set_result(0)
+    assert last.wait() == 50_000
+    first = cresset.Future()
+    last = module.chain(first, 50_000)
+    del first, last
+
+
+def test_circles_of_forks():
+    """All end at once: to look for each of them anew would take the square of their number."""
+    module = forks_of_forks()
+
+    def seconds(n):
+        start = time.process_time()
+        assert module.circles(n) == n
+        return time.process_time() - start
+
+    seconds(100)
+    assert seconds(16_000) < max(64 * seconds(1000), 1)

@@ -1,9 +1,14 @@
 // Expressions: names, operators, calls. See emitter_impl.h.
 #include "cresset/frontend/emitter_impl.h"
+
+#include <string_view>
+#include <unordered_set>
+
 #include "cresset/frontend/exceptions.h"
 #include "cresset/frontend/indices.h"
 #include "cresset/frontend/iterables.h"
 #include "cresset/frontend/messages.h"
+#include "cresset/ops/limits.h"
 #include "cresset/support/suggest.h"
 
 namespace cresset {
@@ -317,12 +322,12 @@ std::vector<NamedValue> FunctionEmitter::emitArguments(const ListView<Expr>& inp
 
 std::vector<NamedValue> FunctionEmitter::emitKeywords(const ListView<Attr>& attributes) {
   std::vector<NamedValue> kwargs;
+  std::unordered_set<std::string_view> names;
   kwargs.reserve(attributes.size());
   for (const Attr attribute : attributes) {
     const std::string& name = attribute.name().name();
-    for (const NamedValue& other : kwargs) {
-      if (other.name == name) throw UserError(messages::keywordTwice(name), attribute.range());
-    }
+    checkTimeLimit();
+    if (!names.insert(name).second) throw UserError(messages::keywordTwice(name), attribute.range());
     kwargs.emplace_back(emitExpr(attribute.value()), attribute.range(), name);
   }
   return kwargs;

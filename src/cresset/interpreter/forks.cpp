@@ -115,14 +115,15 @@ namespace {
 /// A run, its future, and the copy of the thread's state, without registers.
 constexpr size_t kForkBytes = 2048;
 
-void drop(c10::ivalue::Future& future, const char* why) {
-  future.setErrorIfNeeded(
-      std::make_exception_ptr(ScriptError(std::string("the fork was dropped: ") + why, "builtins.RuntimeError", {})));
+std::exception_ptr dropped(const char* why) {
+  return std::make_exception_ptr(ScriptError(std::string("the fork was dropped: ") + why, "builtins.RuntimeError", {}));
 }
 
-void dropFork(ForkedRun fork, const char* why) {
+void dropFork(ForkedRun fork, const std::exception_ptr& error) {
   fork.run = nullptr;
-  drop(*fork.future, why);
+  fork.charge = nullptr;
+  fork.kept = nullptr;
+  fork.future->setErrorIfNeeded(error);
 }
 
 /// Resumes the run on this thread. If it comes to wait for something, returns that; the run is at rest then.
@@ -130,8 +131,11 @@ FuturePtr advance(ForkedRun& fork) {
   c10::IValue result;
   const std::shared_ptr<const ScriptState> state = fork.state;
   Cancellation* cancellation = state->cancellation();
+  if (cancellation && cancellation->isCancelled()) {
+    dropFork(std::move(fork), cancellation->error());
+    return nullptr;
+  }
   try {
-    if (cancellation && cancellation->isCancelled()) cancellation->raise();
     const ScriptState::Guard guard(*state);
     InterruptPoll::current().budget = 1;
     if (!fork.run->resume()) {
@@ -171,7 +175,7 @@ void submitFork(ForkedRun fork) {
   if (const std::shared_ptr<const TaskLauncher> launcher = fork.state->launcher())
     return (*launcher)([fork]() mutable { goOn(std::move(fork)); });
   const bool submitted = ThreadPool::get().submit([fork]() mutable { goOn(std::move(fork)); });
-  if (!submitted) dropFork(std::move(fork), "the process is ending");
+  if (!submitted) dropFork(std::move(fork), dropped("the process is ending"));
 }
 
 /// Around the start of a call on other threads: limits end it with its forks.
@@ -233,7 +237,7 @@ FuturePtr startForkFromOutside(
     }
     future->markCompleted(std::move(inputs.at(0)));
   });
-  if (!submitted) drop(*future, "the process is ending");
+  if (!submitted) future->setErrorIfNeeded(dropped("the process is ending"));
   return future;
 }
 
@@ -355,7 +359,11 @@ bool SerialForks::breakCircles() {
 }
 
 void SerialForks::finish() {
-  while (runOne() || breakCircles()) {
+  try {
+    while (runOne() || breakCircles()) {
+    }
+  } catch (const LimitError&) {
+    // The call has its result already, and the fork that passed the limit its error.
   }
 }
 
@@ -367,6 +375,7 @@ void SerialForks::finishCall() {
 void SerialForks::endCall() noexcept {
   const std::shared_ptr<SerialForks> forks = std::exchange(RunThread::current().serial_forks, nullptr);
   if (!forks) return;
+  std::exception_ptr error;  // of all of them
   while (true) {
     ForkedRun fork;
     {
@@ -379,7 +388,12 @@ void SerialForks::endCall() noexcept {
       forks->ready_.pop_front();
     }
     // Forks that wait for this one become ready, and are dropped next.
-    dropFork(std::move(fork), "the call that started it has ended");
+    if (!error) {
+      const Cancellation* cancellation = RunThread::current().cancellation.get();
+      error = cancellation && cancellation->isCancelled() ? cancellation->error()
+                                                          : dropped("the call that started it has ended");
+    }
+    dropFork(std::move(fork), error);
   }
 }
 

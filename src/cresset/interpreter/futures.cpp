@@ -218,6 +218,8 @@ void blockOn(c10::ivalue::Future& future) {
 
 namespace {
 
+constexpr const char* kInterrupted = "the fork was dropped: the call that started it was interrupted";
+
 /// The message of a limit's error, or of an interrupt's; null for other errors.
 std::optional<std::string> endOfCall(const std::exception_ptr& error) {
   const auto ending = [](const auto& raised, const std::string& message) -> std::optional<std::string> {
@@ -248,6 +250,8 @@ bool Cancellation::cancelIfEnding(const std::exception_ptr& error) {
   State open = State::Open;
   if (state_.compare_exchange_strong(open, State::Cancelling)) {
     limit_ = std::move(*limit);
+    error_ = limit_.empty() ? std::make_exception_ptr(ScriptError(kInterrupted, "builtins.RuntimeError", {}))
+                            : std::make_exception_ptr(LimitError(limit_, kLimitErrorClass, {}));
     state_.store(State::Cancelled, std::memory_order_release);
   }
   return true;
@@ -255,7 +259,7 @@ bool Cancellation::cancelIfEnding(const std::exception_ptr& error) {
 
 void Cancellation::raise() const {
   if (!limit_.empty()) throw ScriptRaise(kLimitErrorClass, limit_);
-  throw ScriptRaise("builtins.RuntimeError", "the fork was dropped: the call that started it was interrupted");
+  throw ScriptRaise("builtins.RuntimeError", kInterrupted);
 }
 
 InterruptPoll& InterruptPoll::current() {

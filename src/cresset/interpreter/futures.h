@@ -68,13 +68,15 @@ class Cancellation {
   /// Says whether the error is one that ends a call with all its forks, and cancels if so.
   bool cancelIfEnding(const std::exception_ptr& error);
   bool isCancelled() const { return state_.load(std::memory_order_acquire) == State::Cancelled; }
-  /// What they raise; once it is cancelled.
+  /// What they raise, and what becomes of those that are dropped; once it is cancelled.
   [[noreturn]] void raise() const;
+  const std::exception_ptr& error() const { return error_; }
 
  private:
   enum class State { Open, Cancelling, Cancelled };
   std::atomic<State> state_{State::Open};
   std::string limit_;  // what is said of the limit that was passed; "" if it was an interrupt
+  std::exception_ptr error_;
 };
 
 /// The same of a call that can't be cancelled.

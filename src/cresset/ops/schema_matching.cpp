@@ -230,6 +230,7 @@ bool Planner::run(
     const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs, const NamedValue* self, Plan& plan) {
   checkTimeLimit();
   const auto& arguments = schema_.arguments();
+  if (!why_ && kwargs.size() > arguments.size()) return false;  // each takes one of its own
   std::vector<bool> used_keywords(kwargs.size(), false);
   if (kwargs.size() > kManyKeywords) {
     for (size_t i = 0; i < kwargs.size(); ++i) keyword_index_.emplace(kwargs[i].name, i);
