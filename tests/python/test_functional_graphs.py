@@ -305,3 +305,12 @@ def test_writes_where_gradients_are_off(name, grad_mode):
             for a, b in zip(sum(expected[1], ()), sum(found[1], ()), strict=True):
                 a, b = (torch.zeros(3, 4) if t is None else t for t in (a, b))
                 torch.testing.assert_close(a, b)
+
+
+def test_calls_are_left():
+    unit = cresset.CompilationUnit("def g(x: Tensor):\n  x.add_(1)\n\ndef f(x: Tensor):\n  g(x)\n  return x * 2\n")
+    graph = unit.f.graph
+    assert any("cresset.passes.inline comes first" in text for text in cresset.functional.writes_left(graph))
+    assert any("cresset.passes.inline comes first" in text for text in cresset.passes.functionalize(graph))
+    cresset.passes.inline(graph)
+    assert cresset.passes.functionalize(graph) == [] and mutations(graph) == []

@@ -1272,3 +1272,55 @@ def test_the_example_of_a_backend():
     assert done.returncode == 0, done.stderr
     eager, functionalized = done.stdout.splitlines()
     assert "no kernel that writes" in eager and functionalized.startswith("functionalized: ")
+
+
+def replaced_by_computed(x):
+    x.data = x.data * 2
+    return x
+
+
+def replaced_by_new(x):
+    x.data = torch.zeros(3)
+    return 1
+
+
+@pytest.mark.parametrize("function", [replaced_by_computed, replaced_by_new])
+@pytest.mark.parametrize("kind", [torch.Tensor, torch.nn.Parameter])
+def test_memory_of_tensors_from_outside_is_not_replaced(function, kind):
+    x = kind(torch.ones(3))
+    with pytest.raises(cresset.UserError, match="can't be given other memory"):
+        cresset.functionalize(function)(x)
+    assert torch.equal(x, torch.ones(3)) and repr(x) and x.data_ptr()
+
+
+@pytest.mark.parametrize("convert", [lambda m: m.half(), lambda m: m.to(torch.float64)])
+def test_modules_are_not_converted_within(convert):
+    module = torch.nn.Linear(2, 2)
+    before = module.weight.clone()
+    with pytest.raises(cresset.UserError, match="convert the module before the call"):
+        cresset.functionalize(convert)(module)
+    assert torch.equal(module.weight, before) and module(torch.ones(2)).shape == (2,)
+
+
+def test_symbolic_graphs_again_and_again():
+    """make_fx switches its mode off and on; whether it is the one that was on before must not depend on where its C++ object lies."""
+    for _ in range(8):
+        gc.collect()
+        graph = make_fx(cresset.functionalize(lambda x: x.add_(1).view(-1)), tracing_mode="symbolic")(torch.ones(4, 3))
+        assert torch.equal(graph(torch.ones(4, 3)), torch.full((12,), 2.0))
+
+
+CAPTURED_AFTER = """
+import torch, cresset
+def f(x):
+    return ((x * 2 + 1).tanh() * x).relu() - 1
+cresset.functionalize(lambda x: x.add_(1))(torch.ones(2))
+compiled = cresset.compile(f, fullgraph=True)
+for _ in range(4):
+    assert torch.equal(compiled(torch.ones(3)), f(torch.ones(3)))
+assert "class was changed" not in str(cresset.explain(compiled))
+"""
+
+
+def test_functions_are_captured_after_it():
+    subprocess.run([sys.executable, "-c", CAPTURED_AFTER], check=True)

@@ -406,6 +406,14 @@ class Functionalizer {
   std::vector<Node*> replaced_;
 };
 
+void addCalls(Block* block, std::vector<NodeLeft>& left) {
+  for (Node* node : block->nodes()) {
+    for (Block* inner : node->blocks()) addCalls(inner, left);
+    if (node->kind() == prim::CallFunction || node->kind() == prim::CallMethod)
+      left.push_back({node, "what it calls may write; cresset.passes.inline comes first"});
+  }
+}
+
 }  // namespace
 
 Functionalized functionalize(Graph& graph, bool inputs_are_distinct) {
@@ -425,6 +433,7 @@ Functionalized functionalize(Graph& graph, bool inputs_are_distinct) {
   if (is_written) Functionalizer(graph, places, writes).run();
   result.changed |= is_written;
   for (const auto& [position, left] : writes.left()) result.left.push_back({left.first, left.second});
+  addCalls(graph.block(), result.left);
   return result;
 }
 

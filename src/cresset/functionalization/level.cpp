@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/functorch/DynamicLayer.h>
+#include <ATen/ops/_has_compatible_shallow_copy_type_ops.h>
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/empty.h>
@@ -69,10 +70,10 @@ bool isMadeForLiteral() {
          c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::ADInplaceOrView);
 }
 
-/// The mode of make_fx, if one is on.
+/// The mode of make_fx, if one is on: Python's object, as each time it is switched on has another one around it.
 const void* recordingMode() {
   const auto mode = c10::impl::TorchDispatchModeTLS::get_mode(c10::impl::TorchDispatchModeKey::PROXY);
-  return mode ? mode->get() : nullptr;
+  return mode ? (*mode)->ptr(&(*mode)->pyinterpreter()) : nullptr;
 }
 
 /// What is called before tensors are written while modes of Python are on.
@@ -401,6 +402,9 @@ at::Tensor Level::knownOutside(const at::Tensor& tensor) {
 
 void Level::call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
   try {
+    static const auto* replaces =
+        new c10::OperatorName(at::_ops::_has_compatible_shallow_copy_type::name, std::string());
+    if (op.operator_name() == *replaces) checkReplaced(stack[stack.size() - 2].toTensor());
     run(op, keys, stack);
   } catch (const UserError& error) {
     refusal_ = error.what();  // PyTorch's bindings make a RuntimeError of it
@@ -531,6 +535,15 @@ void Level::runDecomposed(
 
 void setWriteObserver(std::function<void(const at::Tensor&)> observer) {
   writeObserver() = std::move(observer);
+}
+
+/// `tensor.data = …` asks first whether it can, and then makes the tensor what it is given: a wrapper.
+void Level::checkReplaced(const at::Tensor& tensor) const {
+  if (!isFromOutside(tensor)) return;
+  throw UserError(
+      "Within cresset.functionalize, a tensor from outside can't be given other memory (`x.data = y`, `module.half()`, "
+      "…): assign "
+      "the elements with `x.copy_(y)`, use y itself, or convert the module before the call");
 }
 
 /// make_fx knows the tensors that its function is given. What is called are wrappers' values, which would be constants

@@ -108,6 +108,7 @@ class Level final : public OperatorClient {
   void checkWrites(
       const c10::OperatorHandle& op, std::span<const c10::IValue> given, std::span<const c10::IValue> wrapped);
   void refuseInnerTrace() const;
+  void checkReplaced(const at::Tensor& tensor) const;
   void announceWrites(const c10::OperatorHandle& op, std::span<const c10::IValue> given) const;
   bool isSeen() const;
   bool mayFollow(const Entry& entry) const;
