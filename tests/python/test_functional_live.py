@@ -2,6 +2,7 @@
 is pure."""
 
 import copy
+import gc
 import itertools
 import subprocess
 import sys
