@@ -310,7 +310,7 @@ def test_writes_where_gradients_are_off(name, grad_mode):
 def test_calls_are_left():
     unit = cresset.CompilationUnit("def g(x: Tensor):\n  x.add_(1)\n\ndef f(x: Tensor):\n  g(x)\n  return x * 2\n")
     graph = unit.f.graph
-    assert any("cresset.passes.inline comes first" in text for text in cresset.functional.writes_left(graph))
+    assert cresset.functional.writes_left(graph) == []  # which looks into calls
     assert any("cresset.passes.inline comes first" in text for text in cresset.passes.functionalize(graph))
     cresset.passes.inline(graph)
     assert cresset.passes.functionalize(graph) == [] and mutations(graph) == []
