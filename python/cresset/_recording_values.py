@@ -111,7 +111,12 @@ def _operators_of(kind):
         found.update((name, value) for name, value in base.__dict__.items() if name.startswith("__"))
     for name in ("__doc__", "__module__", "__dict__", "__weakref__", "__annotations__", "__slotnames__"):
         found.pop(name, None)
-    for name in ("__copy__", "__deepcopy__", "__dlpack__", "__reduce_ex__"):  # no operator calls them; functionalize sets others
+    for name in (
+        "__copy__",
+        "__deepcopy__",
+        "__dlpack__",
+        "__reduce_ex__",
+    ):  # no operator calls them; functionalize sets others
         found.pop(name, None)
     return found
 

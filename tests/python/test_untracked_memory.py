@@ -61,7 +61,12 @@ def test_memory_whose_writes_are_not_seen():
 
 @pytest.mark.parametrize(
     "write",
-    ["torch.unsafe_chunk(i, 1)[0]", "torch.unsafe_split(i, 8)[0]", "torch.unsafe_split_with_sizes(i, [1])[0]", "torch._unsafe_view(i, [16])"],
+    [
+        "torch.unsafe_chunk(i, 1)[0]",
+        "torch.unsafe_split(i, 8)[0]",
+        "torch.unsafe_split_with_sizes(i, [1])[0]",
+        "torch._unsafe_view(i, [16])",
+    ],
 )
 def test_unseen_writes_are_refused(write):
     module = cresset.ScriptModule()

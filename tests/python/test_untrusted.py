@@ -2114,8 +2114,6 @@ def test_graphs_of_what_a_trusted_function_calls(tmp_path):
             cresset.function_from_graph("g", module.forward.inlined_graph)(module, X, str(path))
 
 
-
-
 FORKS_FORKS = """
 def g(self, n: int) -> int:
     l: List[Future[int]] = []
