@@ -131,7 +131,7 @@ TEST_CASE("policy: the operators that an untrusted program may not call") {
            {"cresset::accumulate_gradient", Restriction::Internal},
            {"aten::as_strided", Restriction::None},
            {"aten::set_.source_Tensor", Restriction::RawMemory},
-           {"aten::unsafe_split.Tensor", Restriction::None},
+           {"aten::unsafe_split.Tensor", Restriction::RawMemory},
            {"aten::relu", Restriction::None},
            {"prim::Print", Restriction::None},
            {"quantized::linear", Restriction::None}}) {
