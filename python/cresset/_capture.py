@@ -8,6 +8,7 @@ their result. Later calls run a plan where its checks hold, and Python's own ins
 
 import copy
 import functools
+import inspect
 import linecache
 import sys
 import threading
@@ -258,6 +259,10 @@ class _Compiled(_frames.Caller):
             found = getattr(found, name, None)
         return self.__qualname__ if found is self else (_compiled, (self.target, self.options))
 
+    def __prepare_scriptable__(self):
+        """What ``cresset.script`` and torch.jit.script compile in its place."""
+        return self.target
+
     @property
     def __reduce_package__(self):
         reduction = self.__reduce__()
@@ -296,6 +301,10 @@ class _CompiledModule:
 
     def __init_subclass__(cls):
         """Nothing: a class that keeps a list of its subclasses does not get to see these."""
+
+    def __prepare_scriptable__(self):
+        """What ``cresset.script`` and torch.jit.script compile in its place."""
+        return self.forward.module
 
     def __copy__(self):
         return _compiled_module(copy.copy(self.forward.module), self.forward.options)
@@ -350,7 +359,7 @@ def _check_options(backend, fullgraph, dynamic, cache_limit, numerics):
         raise ValueError("numerics is for Cresset's own graphs: leave it out, or leave out the backend.")
 
 
-def compile(f=None, *, backend=None, fullgraph=False, dynamic=None, cache_limit=8, numerics="exact"):
+def compile(f=None, *, backend=None, fullgraph=False, dynamic=None, cache_limit=8, numerics="exact", **unknown):
     """Makes calls of a Python function or module faster by plans of what its first calls did.
 
     Results, effects, exceptions and gradients are those of the function itself: what a plan does not cover runs as the
@@ -384,6 +393,12 @@ def compile(f=None, *, backend=None, fullgraph=False, dynamic=None, cache_limit=
         ValueError: an option asks for what there is not.
         BackendError: in a call, if the backend raises.
     """
+    if unknown:
+        known = [name for name, of in inspect.signature(compile).parameters.items() if of.kind is of.KEYWORD_ONLY]
+        raise TypeError(
+            f"cresset.compile has no option {', '.join(map(repr, unknown))}; it has {', '.join(known)}. Of torch.compile's, "
+            "`mode` and `options` have no counterpart: leave them out."
+        )
     _check_options(backend, fullgraph, dynamic, cache_limit, numerics)
     options = options_of(backend, fullgraph, dynamic, cache_limit, numerics)
     return functools.partial(_compile, options=options) if f is None else _compile(f, options)

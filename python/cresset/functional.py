@@ -33,7 +33,7 @@ def writes_left(graph, *, distinct_inputs=False):
     The graph is left as it is. Calls are looked into. ``distinct_inputs=True``: tensors that come in as different inputs
     share no memory with each other.
     """
-    inlined = graph.copy()
+    inlined = passes._checked(graph).copy()
     passes.inline(inlined)
     return passes.functionalize(inlined, distinct_inputs=distinct_inputs)
 

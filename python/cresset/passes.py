@@ -11,9 +11,23 @@ from . import _C
 from ._rewriting import rewrite
 
 
+def _checked(graph):
+    """The graph, if it is one."""
+    if isinstance(graph, _C.Graph):
+        return graph
+    kind = type(graph)
+    if isinstance(getattr(graph, "graph", None), _C.Graph):
+        advice = f"; pass the .graph of the {kind.__name__}"
+    elif isinstance(graph, torch._C.Graph):
+        advice = ": this one is torch.jit's; cresset.parse_ir(str(graph)) makes one of it"
+    else:
+        advice = ", as cresset.script(f).graph is one"
+    raise _C.UserError(f"Passes take a cresset.Graph, got {kind.__module__}.{kind.__qualname__}{advice}")
+
+
 def _make(name, description):
     def run(graph):
-        return _C._run_pass(name, graph)
+        return _C._run_pass(name, _checked(graph))
 
     run.__name__ = run.__qualname__ = name.replace("-", "_")
     run.__module__ = __name__
@@ -60,7 +74,7 @@ def lower_graph(graph, module=None):
     Returns the new graph and the attributes: their paths, or their values in ``module`` if it is given. Raises if the
     method sets an attribute, or uses a module for more than its attributes.
     """
-    lowered, paths = _C._lower_graph(graph)
+    lowered, paths = _C._lower_graph(_checked(graph))
     if module is None:
         return lowered, paths
     values = []
@@ -103,7 +117,7 @@ def decompose(graph):
     What is known of dtypes and ranks decides: :func:`propagate_types` first. Bits may change. Changes the graph in
     place; returns whether it did.
     """
-    return _C._decompose(graph)
+    return _C._decompose(_checked(graph))
 
 
 def create_autodiff_subgraphs(graph, threshold=2):
@@ -113,7 +127,7 @@ def create_autodiff_subgraphs(graph, threshold=2):
     Types of tensors must be known: set those of inputs, then :func:`propagate_types`. Parts with fewer than ``threshold``
     operators that have gradients stay as they are. Changes the graph in place.
     """
-    _C._create_regions(graph, threshold)
+    _C._create_regions(_checked(graph), threshold)
     return graph.findAllNodes("prim::DifferentiableGraph")
 
 
@@ -128,7 +142,7 @@ def compute_shapes(graph):
     >>> shapes.makeMultiOutputIntoTuple()
     >>> sizes = cresset.function_from_graph("sizes", shapes)([4, 3])     # in the order of symbols
     """
-    return _C._compute_shapes(graph)
+    return _C._compute_shapes(_checked(graph))
 
 
 def transpose_linear(graph):
@@ -174,7 +188,7 @@ def functionalize(graph, *, distinct_inputs=False):
     a text each with the reason (docs/functionalization.md). ``distinct_inputs=True`` promises that tensors which come in
     as different inputs share no memory with each other.
     """
-    return _texts(_C._functionalize(graph, distinct_inputs))
+    return _texts(_C._functionalize(_checked(graph), distinct_inputs))
 
 
 def remove_views(graph):
@@ -184,7 +198,7 @@ def remove_views(graph):
     views of arguments or of each other then. Changes the graph in place; returns the views that stay, a text each with the
     reason.
     """
-    return _texts(_C._remove_views(graph))
+    return _texts(_C._remove_views(_checked(graph)))
 
 
 def reinplace(graph, *, distinct_inputs=False):
@@ -192,7 +206,7 @@ def reinplace(graph, *, distinct_inputs=False):
 
     Changes the graph in place; returns whether it did. ``distinct_inputs`` as for functionalize.
     """
-    return _C._reinplace(graph, distinct_inputs)
+    return _C._reinplace(_checked(graph), distinct_inputs)
 
 
 #: What each pass keeps of every execution, beside its meaning: All; Bits (not derivatives); Derivatives (not bits).

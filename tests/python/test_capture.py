@@ -503,3 +503,22 @@ def test_sizes_that_are_sliced_compared_and_unpacked():
         assert torch.equal(found, expected) and found.stride() == expected.stride()
     assert not cresset.explain(function).python
     assert sum(plan.applied for plan in cresset.explain(function).plans) > 8
+
+
+def test_options_of_torch_compile():
+    with pytest.raises(TypeError, match="no option 'mode'; it has backend, .*leave them out"):
+        cresset.compile(lambda x: x, mode="max-autotune")
+
+
+@pytest.mark.parametrize("script", [cresset.script, torch.jit.script])
+def test_what_is_compiled_can_be_scripted(script):
+    def f(x):
+        return (x * 2 + 1).relu()
+
+    module = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+    x = torch.randn(2, 3)
+    for original in (f, module):
+        compiled = cresset.compile(original)
+        scripted = script(compiled)
+        for _ in range(3):
+            assert torch.equal(scripted(x), original(x)) and torch.equal(compiled(x), original(x))

@@ -414,3 +414,14 @@ def test_a_graph_keeps_its_program():
         assert cresset.passes.inline(one)
         assert str(one).count("aten::linear") == str(inlined).count("aten::linear") == 2
     assert "Sequential" in str(node)
+
+
+def test_passes_take_graphs():
+    function = cresset.CompilationUnit("def f(x: Tensor):\n  return x + 1\n").f
+    for run in (cresset.passes.inline, cresset.passes.functionalize, cresset.passes.reinplace, cresset.functional.writes_left):
+        with pytest.raises(cresset.UserError, match=r"pass the \.graph of the ScriptFunction"):
+            run(function)
+        with pytest.raises(cresset.UserError, match=r"got builtins\.int, as cresset\.script\(f\)\.graph is one"):
+            run(3)
+        with pytest.raises(cresset.UserError, match=r"cresset\.parse_ir\(str\(graph\)\)"):
+            run(torch.jit.CompilationUnit("def f(x):\n  return x + 1\n").f.graph)
