@@ -8,6 +8,7 @@
 import torch
 
 from . import _C
+from ._errors import UserError
 from ._rewriting import rewrite
 
 
@@ -22,7 +23,7 @@ def _checked(graph):
         advice = ": this one is torch.jit's; cresset.parse_ir(str(graph)) makes one of it"
     else:
         advice = ", as cresset.script(f).graph is one"
-    raise _C.UserError(f"Passes take a cresset.Graph, got {kind.__module__}.{kind.__qualname__}{advice}")
+    raise UserError(f"Passes take a cresset.Graph, got {kind.__module__}.{kind.__qualname__}{advice}")
 
 
 def _make(name, description):

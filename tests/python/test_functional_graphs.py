@@ -314,3 +314,43 @@ def test_calls_are_left():
     assert any("cresset.passes.inline comes first" in text for text in cresset.passes.functionalize(graph))
     cresset.passes.inline(graph)
     assert cresset.passes.functionalize(graph) == [] and mutations(graph) == []
+
+
+#: Programs that write in a branch that is not taken, or in no iteration.
+WITHOUT_WRITES = {
+    "a branch": "if c:\n    y.add_(1)\n  return y * 2",
+    "a loop": "for i in range(n):\n    y.mul_(y.sum())\n  return y * 2",
+    "a branch without gradients": "if c:\n    with torch.no_grad():\n      y.add_(1)\n  return y * 2",
+    "a branch and a view": "v = y[0]\n  if c:\n    v.mul_(y.sum())\n  return v * 2",
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_WRITES)
+def test_arguments_that_no_write_reaches(name):
+    """They keep their versions, and may be leaves."""
+    _, functional = functionalized(f"def f(y: Tensor, c: bool, n: int):\n  {WITHOUT_WRITES[name]}\n", distinct_inputs=True)
+    for _ in range(3):
+        leaf = torch.ones(2, requires_grad=True)
+        (functional(leaf, False, 0).sum() * 3).backward()
+        assert leaf._version == 0 and leaf.grad is not None
+        y = torch.ones(2, requires_grad=True) * 1
+        before, version = (y * y).sum(), y._version
+        functional(y, False, 0)
+        assert y._version == version
+        before.backward()
+        functional(torch.ones(2), True, 2)
+
+
+@pytest.mark.parametrize("write", ["z.add_(1)", "z[0].add_(1)", "z.mul_(3)"])
+def test_writes_where_gradients_are_off_below_transforms(write):
+    plain, functional = functionalized(f"def f(x: Tensor):\n  z = x * 1\n  with torch.no_grad():\n    {write}\n  return z\n")
+    x = torch.arange(6.0).view(2, 3)
+
+    def of_samples(f):
+        return torch.func.grad(lambda x: torch.vmap(f)(x).square().sum())(x)
+
+    def of_tangents(f):
+        return torch.func.grad(lambda x: torch.func.jvp(lambda y: f(y) * f(y), (x,), (x,))[1].sum())(x)
+
+    for derivative in (of_samples, of_tangents):
+        assert torch.equal(derivative(functional), derivative(plain)) and derivative(plain).any()

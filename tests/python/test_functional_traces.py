@@ -111,3 +111,17 @@ def test_sizes_that_stay_come_with_a_warning(name):
         assert told
         return
     assert told or torch.allclose(found, WARNED[name](x))
+
+
+@pytest.mark.parametrize("transform", [torch.vmap, lambda f: lambda x: torch.func.jvp(f, (x,), (x,))[1]])
+def test_transforms_around_it_are_refused(transform):
+    """A trace would take what the transform has wrapped for constants."""
+
+    def f(x):
+        return x * x
+
+    x = torch.full((2, 2), 3.0)
+    with pytest.raises(cresset.UserError, match="functionalize all that is traced"):
+        cresset.trace(transform(cresset.functionalize(f)), (x,))
+    whole = cresset.trace(cresset.functionalize(transform(f)), (x,))
+    assert torch.equal(whole(x + 2), transform(f)(x + 2))

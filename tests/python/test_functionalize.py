@@ -20,10 +20,13 @@ def nodes_of(block):
         yield node
 
 
+CLOSING_COPIES = ("aten::copy_", "cresset::no_grad_copy_", "cresset::copy_if_written_")
+
+
 def is_closing_copy(node, graph):
     """Whether it gives what came in its new elements."""
     inputs = [value.debugName() for value in graph.inputs()]
-    return node.kind() in ("aten::copy_", "cresset::no_grad_copy_") and node.inputsAt(0).debugName() in inputs
+    return node.kind() in CLOSING_COPIES and node.inputsAt(0).debugName() in inputs
 
 
 def mutations(graph):

@@ -57,47 +57,30 @@ class Functionalizer {
     Value* value;
     const Node* at;  // where it was first used
   };
-  /// A tensor that is written in blocks.
-  struct Written {
-    const Value* root;
-    bool is_kept;  // autograd may keep what it was before one of the writes
-  };
+  using Roots = std::vector<const Value*>;
 
-  /// In the order of their first write.
-  class Roots {
-   public:
-    void add(Written written) {
-      const auto [found, is_new] = index_.emplace(written.root, roots_.size());
-      if (is_new) {
-        roots_.push_back(written);
-      } else {
-        roots_[found->second].is_kept |= written.is_kept;
-      }
-    }
-    const std::vector<Written>& all() const { return roots_; }
-
-   private:
-    std::vector<Written> roots_;
-    std::unordered_map<const Value*, size_t> index_;
-  };
-
-  /// Which tensors the blocks of each node write to, that were made outside of it.
-  std::vector<Written> findWritten(Block* block) {
+  /// Which tensors the blocks of each node write to, that were made outside of it, in the order of their first write.
+  Roots findWritten(Block* block) {
     Roots roots;
-    const auto add = [&](const Written& written) {
-      if (written.root->owningBlock() != block) roots.add(written);
+    std::unordered_set<const Value*> seen;
+    const auto add = [&](const Value* root) {
+      if (root->owningBlock() != block && seen.insert(root).second) roots.push_back(root);
     };
     for (Node* node : block->nodes()) {
       if (writes_.isRemovable(node)) {
-        for (const Value* tensor : writes_.tensors(node)) add({rootOf(tensor), isKept(tensor, node)});
+        for (const Value* tensor : writes_.tensors(node)) add(rootOf(tensor));
       }
       Roots inner;
-      for (Block* body : node->blocks())
-        for (const Written& written : findWritten(body)) inner.add(written);
-      for (const Written& written : inner.all()) add(written);
-      if (!inner.all().empty()) written_[node] = inner.all();
+      std::unordered_set<const Value*> seen_inside;
+      for (Block* body : node->blocks()) {
+        for (const Value* root : findWritten(body)) {
+          if (seen_inside.insert(root).second) inner.push_back(root);
+        }
+      }
+      for (const Value* root : inner) add(root);
+      if (!inner.empty()) written_[node] = std::move(inner);
     }
-    return roots.all();
+    return roots;
   }
 
   const Value* rootOf(const Value* tensor) const { return places_.of(tensor)->root; }
@@ -117,9 +100,12 @@ class Functionalizer {
     return value->node() == graph_.block()->paramNode() || may_be_arguments_.contains(value);
   }
 
-  Value* copied(Value* value) {
-    Node* copy = insertBasic(graph_, Basic::Clone, {value, graph_.insertConstant(c10::IValue())});
-    return copy->output()->setType(value->type());
+  /// The value, or a copy if it lies in the memory of the argument.
+  Value* apartFrom(Value* argument, Value* value) {
+    const bool is_copy = rootNow(argument) == argument;
+    Node* node = is_copy ? insertBasic(graph_, Basic::Clone, {value, graph_.insertConstant(c10::IValue())})
+                         : insertBasic(graph_, Basic::ApartFrom, {value, argument});
+    return node->output()->setType(value->type());
   }
 
   void visit(Block* block) {
@@ -265,7 +251,9 @@ class Functionalizer {
     const Operator* reuse = may_resize ? nullptr : op.inPlaceReuse();
     if (reuse) {
       // As in-place operators, it has autograd keep a copy of what is written.
-      if (mayBeArgument(rootNow(rootOf(tensors[0]))) && isKept(tensors[0], node)) inputs[0] = copied(inputs[0]);
+      const Value* root = rootOf(tensors[0]);
+      if (mayBeArgument(rootNow(root)) && isKept(tensors[0], node))
+        inputs[0] = apartFrom(const_cast<Value*>(root), inputs[0]);
       Node* made = graph_.insertNode(graph_.create(reuse->kind(), inputs));
       made->bindOperator(reuse);
       return {made->output()->setType(typeOf(tensors[0]))};
@@ -336,36 +324,30 @@ class Functionalizer {
 
   void visitBlocks(Node* node) {
     const auto found = written_.find(node);
-    const std::vector<Written> roots = found == written_.end() ? std::vector<Written>() : found->second;
+    const Roots roots = found == written_.end() ? Roots() : found->second;
     const bool is_loop = node->kind() == prim::Loop;
     std::vector<Value*> before;
-    for (const Written& written : roots) before.push_back(rootNow(written.root));
+    for (const Value* root : roots) before.push_back(rootNow(root));
     if (is_loop) {
-      const InsertPointGuard guard(graph_, node);
-      graph_.setLocation(node->sourceRange(), node->inlinedCall());
-      for (size_t i = 0; i < roots.size(); ++i) {
-        // One copy serves all iterations.
-        if (roots[i].is_kept && mayBeArgument(before[i])) before[i] = copied(before[i]);
-        node->addInput(before[i]);
-      }
+      for (Value* value : before) node->addInput(value);
     }
     std::vector<bool> may_be_arguments(roots.size());
     for (size_t i = 0; i < roots.size(); ++i) may_be_arguments[i] = is_loop && mayBeArgument(before[i]);
     for (Block* block : node->blocks()) {
       for (size_t i = 0; i < roots.size(); ++i) {
-        Value*& now = now_[roots[i].root];
+        Value*& now = now_[roots[i]];
         now = is_loop ? block->addInput()->setType(typeOf(before[i])) : before[i];
         if (may_be_arguments[i]) may_be_arguments_.insert(now);
       }
       visit(block);
       for (size_t i = 0; i < roots.size(); ++i) {
-        Value* now = now_.at(roots[i].root);
+        Value* now = now_.at(roots[i]);
         block->registerOutput(now);
         if (mayBeArgument(now)) may_be_arguments[i] = true;
       }
     }
     for (size_t i = 0; i < roots.size(); ++i) {
-      Value*& now = now_[roots[i].root];
+      Value*& now = now_[roots[i]];
       now = node->addOutput()->setType(typeOf(before[i]));
       if (may_be_arguments[i]) may_be_arguments_.insert(now);
     }
@@ -387,10 +369,12 @@ class Functionalizer {
   }
 
   Node* insertCopy(const WrittenMemory& memory, Value* input) {
+    const bool is_written = !mayBeArgument(rootNow(input));
     static const Symbol kCopy = Symbol::fromQualString("aten::copy_");
     const bool is_off_tape =
         std::ranges::all_of(memory.writes, [&](const Node* node) { return writes_.isOffTape(node, memory); });
     if (is_off_tape) return insertBasic(graph_, Basic::NoGradCopy, {input, rootNow(input)});
+    if (!is_written) return insertBasic(graph_, Basic::CopyIfWritten, {input, rootNow(input)});
     Value* blocking = graph_.insertConstant(c10::IValue(false));
     return graph_.insertNode(graph_.create(kCopy, {input, rootNow(input), blocking}));
   }
@@ -398,7 +382,7 @@ class Functionalizer {
   Graph& graph_;
   const Places& places_;
   const Writes& writes_;
-  std::unordered_map<const Node*, std::vector<Written>> written_;
+  std::unordered_map<const Node*, Roots> written_;
   std::unordered_set<const Value*> may_be_arguments_;  // besides the graph's inputs
   std::unordered_map<const Node*, std::vector<const WrittenMemory*>> closed_before_;
   std::unordered_map<const Value*, Value*> now_;

@@ -88,6 +88,13 @@ Level::Level(bool copies_views) : state_(std::make_shared<LevelState>()) {
   state_->client = this;
   state_->copies_views = copies_views;
   recording_mode_ = recordingMode();
+  const detail::ClientFrame* around = detail::activeClients();
+  if (depthOfFunctorch() != 0 && around && !dynamic_cast<const Level*>(around->client)) {
+    throw UserError(
+        "A trace can't record a transform of torch.func around cresset.functionalize, whose tensors it would take for "
+        "constants: "
+        "functionalize all that is traced, cresset.trace(cresset.functionalize(torch.vmap(f)), …)");
+  }
   registerWrapperKernel();
 }
 

@@ -188,7 +188,9 @@ size_t numWritten(const Write& write) {
 /// What the value is a copy of, in the same layout, if it is read once; null of other values.
 Value* copiedFor(const Value* value) {
   const Node& node = *value->node();
-  if (!isBasic(node, Basic::Clone) || value->uses().size() != 1) return nullptr;
+  if (value->uses().size() != 1) return nullptr;
+  if (isBasic(node, Basic::ApartFrom)) return node.inputs()[0];
+  if (!isBasic(node, Basic::Clone)) return nullptr;
   const auto format = toIValue(node.inputs()[1]);
   return format && format->isNone() ? node.inputs()[0] : nullptr;
 }
@@ -528,7 +530,7 @@ class Reinplacement {
     const std::vector<Node*> nodes(block->nodes().begin(), block->nodes().end());
     for (Node* node : std::views::reverse(nodes)) {
       for (Block* inner : node->blocks()) findChains(inner);
-      if (isCall(*node, "aten::copy_") || isBasic(*node, Basic::NoGradCopy)) {
+      if (isCall(*node, "aten::copy_") || isBasic(*node, Basic::NoGradCopy) || isBasic(*node, Basic::CopyIfWritten)) {
         if (!node->output()->hasUses()) add(Chain(Chain::Kind::Input, node->input(1), node->input(0), node));
         continue;
       }

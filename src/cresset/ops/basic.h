@@ -32,13 +32,15 @@ enum class Basic : uint8_t {
   ToTensor,  // of a number
   Detach,
   RequiresGrad,
-  Raise,         // an exception: its message, and the name of its class
-  MakeTensor,    // of a number or of lists of numbers
-  CheckOverlap,  // of what is written and what is read
-  Clone,         // of a tensor, in a memory format
-  WithElements,  // elements, at a tensor's place on the tape
-  NoGradCopy,    // into a tensor, which keeps its place on the tape
-  CallHost,      // a function of the program that embeds Cresset (ops/host_callable.h), with any inputs
+  Raise,          // an exception: its message, and the name of its class
+  MakeTensor,     // of a number or of lists of numbers
+  CheckOverlap,   // of what is written and what is read
+  Clone,          // of a tensor, in a memory format
+  WithElements,   // elements, at a tensor's place on the tape
+  NoGradCopy,     // into a tensor, which keeps its place on the tape
+  CopyIfWritten,  // into a tensor, if it is not what is copied
+  ApartFrom,      // elements, which do not lie in the memory of a tensor
+  CallHost,       // a function of the program that embeds Cresset (ops/host_callable.h), with any inputs
   Count
 };
 

@@ -296,7 +296,10 @@ constexpr Row kTensorRows[] = {
     // A write to `self` where gradients are off leaves it its place on the tape: what it becomes has that place.
     {"cresset::with_elements(Tensor elements, Tensor self) -> Tensor",
      kernel([](IValue& elements, const Tensor& self) {
-       if (!self.requires_grad()) {
+       // Below functorch, a tensor that it has wrapped may have a place.
+       constexpr c10::DispatchKeySet kFunctorch(
+           {c10::DispatchKey::FuncTorchGradWrapper, c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::Batched});
+       if (!self.requires_grad() && !self.key_set().has_any(kFunctorch)) {
          makeOwn(elements);
          return std::move(elements);
        }
@@ -307,8 +310,19 @@ constexpr Row kTensorRows[] = {
        return result;
      }),
      Trait::ReusesFirst},
+    // What ends a functional graph, for an argument that was perhaps not written: it is its own new value then.
     NO_GRAD("cresset::no_grad_copy_(Tensor(a!) self, Tensor src) -> Tensor(a!)", Trait::None,
-            (const Tensor& self, const Tensor& src), self.copy_(src)),
+            (const Tensor& self, const Tensor& src), self.is_same(src) ? self : self.copy_(src)),
+    {"cresset::copy_if_written_(Tensor(a!) self, Tensor src) -> Tensor(a!)",
+     kernel([](const Tensor& self, const Tensor& src) -> Tensor { return self.is_same(src) ? self : self.copy_(src); })},
+    // What a functional form is given that autograd may keep: not the memory of the argument, which is written at the end.
+    {"cresset::apart_from(Tensor elements, Tensor argument) -> Tensor",
+     kernel([](IValue& elements, const Tensor& argument) {
+       const Tensor& value = elements.toTensor();
+       const bool is_plain = value.has_storage() && argument.has_storage();
+       if (!is_plain || value.is_alias_of(argument)) return IValue(value.clone());
+       return std::move(elements);
+     })},
     {"aten::dim(Tensor self) -> int", kernel([](const Tensor& t) { return t.dim(); })},
     {"aten::numel(Tensor self) -> int", kernel([](const Tensor& t) { return t.numel(); })},
     {"aten::size(Tensor self) -> int[]", kernel([](const Tensor& t) { return newIntList(t.sizes()); })},
