@@ -450,7 +450,7 @@ def test_memory_is_saved():
     x = torch.rand(9 << 20, requires_grad=True)  # allocators give back what is so large
     (whole_kept, y), (part_kept, z) = (kept_after(f, x) for f in compiled)
     assert torch.equal(y, z)
-    assert whole_kept > 7 and part_kept < 2
+    assert whole_kept > 5 and part_kept < 2  # the system may have pages of x back
     z.backward()
     assert x.grad is not None
 

@@ -292,6 +292,8 @@ OWN = [
     own("cresset::mm", (2, 3), (3, 4), False),
     own("cresset::mm", (2, 3), (3, 4), True),
     own("cresset::detach_copy", (2, 3)),
+    own("cresset::with_elements", (2, 3), (2, 3)),
+    own("cresset::apart_from", (2, 3), (2, 3)),
     own("cresset::cached_cast", (2, 3), torch.bfloat16, torch.device("cpu")),
     own("cresset::attention", (2, 4, 3, 8), (2, 4, 5, 8), (2, 4, 5, 8), None, False, None, False),
     own("cresset::attention", (2, 4, 3, 8), (2, 2, 5, 8), (2, 2, 5, 6), (3, 5), False, 0.5, True),
