@@ -328,7 +328,9 @@ WITHOUT_WRITES = {
 @pytest.mark.parametrize("name", WITHOUT_WRITES)
 def test_arguments_that_no_write_reaches(name):
     """They keep their versions, and may be leaves."""
-    _, functional = functionalized(f"def f(y: Tensor, c: bool, n: int):\n  {WITHOUT_WRITES[name]}\n", distinct_inputs=True)
+    _, functional = functionalized(
+        f"def f(y: Tensor, c: bool, n: int):\n  {WITHOUT_WRITES[name]}\n", distinct_inputs=True
+    )
     for _ in range(3):
         leaf = torch.ones(2, requires_grad=True)
         (functional(leaf, False, 0).sum() * 3).backward()
@@ -343,7 +345,9 @@ def test_arguments_that_no_write_reaches(name):
 
 @pytest.mark.parametrize("write", ["z.add_(1)", "z[0].add_(1)", "z.mul_(3)"])
 def test_writes_where_gradients_are_off_below_transforms(write):
-    plain, functional = functionalized(f"def f(x: Tensor):\n  z = x * 1\n  with torch.no_grad():\n    {write}\n  return z\n")
+    plain, functional = functionalized(
+        f"def f(x: Tensor):\n  z = x * 1\n  with torch.no_grad():\n    {write}\n  return z\n"
+    )
     x = torch.arange(6.0).view(2, 3)
 
     def of_samples(f):
@@ -354,3 +358,17 @@ def test_writes_where_gradients_are_off_below_transforms(write):
 
     for derivative in (of_samples, of_tangents):
         assert torch.equal(derivative(functional), derivative(plain)) and derivative(plain).any()
+
+
+@pytest.mark.parametrize("name", ["a step", "a parameter that is used", "in a branch", "through a view"])
+def test_without_views_where_gradients_are_off(name):
+    text = f"def f(p: Tensor, x: Tensor, s: Tensor):\n  {NO_GRAD_PROGRAMS[name]}\n"
+    plain = cresset.CompilationUnit(text).f
+    pure = cresset.functionalize(plain, distinct_inputs=True, remove="mutations_and_views")
+    for _ in range(3):
+        ends = []
+        for function in (plain, pure):
+            torch.manual_seed(0)
+            given = [torch.randn(3, 4).requires_grad_(), torch.randn(3, 4), torch.randn(3, 4)]
+            ends.append([t.tolist() for t in [*flat(function(*given)), *given]])
+        assert ends[0] == ends[1]

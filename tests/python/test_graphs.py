@@ -418,7 +418,12 @@ def test_a_graph_keeps_its_program():
 
 def test_passes_take_graphs():
     function = cresset.CompilationUnit("def f(x: Tensor):\n  return x + 1\n").f
-    for run in (cresset.passes.inline, cresset.passes.functionalize, cresset.passes.reinplace, cresset.functional.writes_left):
+    for run in (
+        cresset.passes.inline,
+        cresset.passes.functionalize,
+        cresset.passes.reinplace,
+        cresset.functional.writes_left,
+    ):
         with pytest.raises(cresset.UserError, match=r"pass the \.graph of the ScriptFunction"):
             run(function)
         with pytest.raises(cresset.UserError, match=r"got builtins\.int, as cresset\.script\(f\)\.graph is one"):

@@ -121,6 +121,8 @@ class ViewRemoval {
  private:
   /// Whether the node writes to an argument of the graph, in each run, and to nothing else.
   bool writesArgument(const Node& node) const {
+    if (isBasic(node, Basic::NoGradCopy) || isBasic(node, Basic::CopyIfWritten))
+      return node.inputs()[0]->node() == graph_.block()->paramNode();
     const TensorWritesOfNode writes = writesOfNode(node);
     return writes.op && writes.is_known && node.owningBlock() == graph_.block() &&
            std::ranges::all_of(
