@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/analysis/ambient_state.h"
 #include "cresset/functionalization/attributes.h"
 #include "cresset/functionalization/functionalize.h"
 #include "cresset/functionalization/places.h"
@@ -92,8 +93,9 @@ class ViewRemoval {
       collect(graph_.block(), views, writes_, aliases);
       const bool maybe =
           std::ranges::any_of(views, [](const Node* view) { return isMaybeView(*knownOperator(*view)); });
-      const auto other = std::ranges::find_if(
-          writes_, [&](const Node* write) { return !writesArgument(*write) && (maybe || changesSizes(*write)); });
+      const auto other = std::ranges::find_if(writes_, [&](const Node* write) {
+        return !changesStateOnly(*write) && !writesArgument(*write) && (maybe || changesSizes(*write));
+      });
       if (other != writes_.end()) other_write_ = (*other)->kind().toQualString();
       for (Node* view : std::views::reverse(views)) {
         std::string reason = whyItStays(*view, aliases);
