@@ -524,6 +524,7 @@ CALLS = {
         ("torch.nn.functional.group_norm(a, 2)", randn(2, 4, 3, 2)),
     ],
     "cresset::mm": [],  # the gradient of aten::mm, whose second and third derivatives go through it
+    "cresset::apart_from": [],  # functional graphs have it, and nothing else makes it: test_functional_graphs.py
     "cresset::attention": [
         ("torch.nn.functional.scaled_dot_product_attention(a, b, c)", Q, K, V),
         ("torch.nn.functional.scaled_dot_product_attention(a, b, c, is_causal=True, scale=0.3)", Q, K, V),
