@@ -105,14 +105,16 @@ bool RegionParts::readsAndWrites(const std::vector<Node*>& group, Node* node) {
     return (mayPassGradients(other) || memory_->readsWritten(other)) &&
            memory_->writesToAlias(writer, other->outputs());
   };
-  const auto writesTo = [&](Node* writer, Node* other) {
-    std::vector<Node*> writers;
-    addWriters(writer, writers);
-    return std::any_of(writers.begin(), writers.end(), [&](Node* one) { return writes(one, other); });
+  std::vector<Node*> writers;
+  addWriters(node, writers);
+  const auto isWritten = [&](Node* other) {
+    return std::any_of(writers.begin(), writers.end(), [&](Node* writer) { return writes(writer, other); });
   };
-  if (std::any_of(group.begin(), group.end(), [&](Node* other) { return writesTo(node, other); })) return true;
-  return !isWrite(node) && memory_->readsWritten(node) &&
-         std::any_of(group.begin(), group.end(), [&](Node* other) { return writesTo(other, node); });
+  if (!writers.empty() && std::any_of(group.begin(), group.end(), isWritten)) return true;
+  if (isWrite(node) || !memory_->readsWritten(node)) return false;
+  writers.clear();
+  for (Node* other : group) addWriters(other, writers);
+  return isWritten(node);
 }
 
 bool RegionParts::isInertWrite(Node* node, const Operator& op) const {
