@@ -24,6 +24,7 @@
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/gradient_flow.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
 
@@ -240,10 +241,9 @@ class Rewriter {
 
   /// The parts are computed as before: it is there that an index is found to be wrong.
   Node* assigned(Node* node, const Operator& reuse, const std::vector<Node*>& parts, bool flows) {
-    static const Symbol kCopy = Symbol::fromQualString("aten::copy_");
     const InsertPointGuard guard(graph_, node);
     Value* content = nullptr;
-    const bool copies = node->kind() == kCopy;
+    const bool copies = isBasic(node, Basic::Copy);
     if (copies) {
       content = node->input(1);
     } else {

@@ -370,13 +370,11 @@ class Functionalizer {
 
   Node* insertCopy(const WrittenMemory& memory, Value* input) {
     const bool is_written = !mayBeArgument(rootNow(input));
-    static const Symbol kCopy = Symbol::fromQualString("aten::copy_");
     const bool is_off_tape =
         std::ranges::all_of(memory.writes, [&](const Node* node) { return writes_.isOffTape(node, memory); });
     if (is_off_tape) return insertBasic(graph_, Basic::NoGradCopy, {input, rootNow(input)});
     if (!is_written) return insertBasic(graph_, Basic::CopyIfWritten, {input, rootNow(input)});
-    Value* blocking = graph_.insertConstant(c10::IValue(false));
-    return graph_.insertNode(graph_.create(kCopy, {input, rootNow(input), blocking}));
+    return insertBasic(graph_, Basic::Copy, {input, rootNow(input), graph_.insertConstant(c10::IValue(false))});
   }
 
   Graph& graph_;

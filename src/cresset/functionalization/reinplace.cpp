@@ -48,11 +48,6 @@ const Operator* dispatched(const Node& node) {
   return op && op->isOfDispatcher() ? op : nullptr;
 }
 
-bool isCall(const Node& node, std::string_view name) {
-  const Operator* op = knownOperator(node);
-  return op && op->fullName() == name;
-}
-
 /// Whether two values are the same, or equal constants.
 bool areEqual(const Value* a, const Value* b) {
   if (a == b) return true;
@@ -530,7 +525,7 @@ class Reinplacement {
     const std::vector<Node*> nodes(block->nodes().begin(), block->nodes().end());
     for (Node* node : std::views::reverse(nodes)) {
       for (Block* inner : node->blocks()) findChains(inner);
-      if (isCall(*node, "aten::copy_") || isBasic(*node, Basic::NoGradCopy) || isBasic(*node, Basic::CopyIfWritten)) {
+      if (isClosingCopy(*node)) {
         if (!node->output()->hasUses()) add(Chain(Chain::Kind::Input, node->input(1), node->input(0), node));
         continue;
       }

@@ -123,12 +123,12 @@ class ViewRemoval {
  private:
   /// Whether the node writes to an argument of the graph, in each run, and to nothing else.
   bool writesArgument(const Node& node) const {
-    if (isBasic(node, Basic::NoGradCopy) || isBasic(node, Basic::CopyIfWritten))
-      return node.inputs()[0]->node() == graph_.block()->paramNode();
+    if (node.owningBlock() != graph_.block()) return false;
+    if (isClosingCopy(node)) return node.inputs()[0]->node() == graph_.block()->paramNode();
     const TensorWritesOfNode writes = writesOfNode(node);
-    return writes.op && writes.is_known && node.owningBlock() == graph_.block() &&
-           std::ranges::all_of(
-               writes.tensors, [&](const Value* tensor) { return tensor->node() == graph_.block()->paramNode(); });
+    return writes.op && writes.is_known && std::ranges::all_of(writes.tensors, [&](const Value* tensor) {
+             return tensor->node() == graph_.block()->paramNode();
+           });
   }
 
   /// Whether the node may give a tensor other sizes and strides, or do what is not known.

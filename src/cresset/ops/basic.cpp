@@ -56,6 +56,10 @@ bool isBasic(const Node& node, Basic operation) {
   return node.kind() == row.kind && (row.takes_more ? num_inputs >= row.num_inputs : num_inputs == row.num_inputs);
 }
 
+bool isClosingCopy(const Node& node) {
+  return isBasic(node, Basic::Copy) || isBasic(node, Basic::NoGradCopy) || isBasic(node, Basic::CopyIfWritten);
+}
+
 Node* insertBasic(Graph& graph, Basic operation, std::span<Value* const> inputs) {
   const bool has_result = operation != Basic::Raise && operation != Basic::CheckOverlap;
   Node* node = graph.insertNode(graph.create(kindOf(operation), inputs, has_result ? 1 : 0));

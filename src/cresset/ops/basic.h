@@ -37,6 +37,7 @@ enum class Basic : uint8_t {
   CheckOverlap,   // of what is written and what is read
   Clone,          // of a tensor, in a memory format
   WithElements,   // elements, at a tensor's place on the tape
+  Copy,           // into a tensor
   NoGradCopy,     // into a tensor, which keeps its place on the tape
   CopyIfWritten,  // into a tensor, if it is not what is copied
   ApartFrom,      // elements, which do not lie in the memory of a tensor
@@ -53,6 +54,9 @@ bool isBasic(const Node& node, Basic operation);
 inline bool isBasic(const Node* node, Basic operation) {
   return isBasic(*node, operation);
 }
+
+/// Whether the node is a copy that functionalization ends with: the last value of an input, into it.
+bool isClosingCopy(const Node& node);
 
 /// A node that computes it, at the graph's insertion point: bound to the overload for these inputs, its results of the
 /// types that the schema says.

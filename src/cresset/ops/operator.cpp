@@ -81,6 +81,7 @@ Operator::Operator(const c10::OperatorHandle& handle)
       traits_(traitsOf(handle) | traitsOfRow(full_name_)),
       restriction_(restrictionOf(schema_)),
       argument_check_(argumentCheckOf(full_name_)),
+      transformed_call_(transformedCallOf(full_name_)),
       mutable_(writesArgument(schema_)) {
   if (const OperatorRow* row = findOperatorRow(full_name_)) convolution_ = row->convolution;
   // Operators of other libraries may count, print or talk to other processes, whatever their schemas say.
@@ -250,7 +251,7 @@ void checkEnumerations(const c10::FunctionSchema& schema, const c10::IValue* arg
 }  // namespace
 
 bool Operator::isCalledWithCare() const {
-  return isInPlaceReuse() || isFunctionalCall() || argument_check_ ||
+  return isInPlaceReuse() || isFunctionalCall() || argument_check_ || transformed_call_ ||
          std::any_of(schema_.arguments().begin(), schema_.arguments().end(), enumerationSize);
 }
 
@@ -262,6 +263,7 @@ void Operator::call(Stack& stack, size_t num_args) const {
   } else if (const c10::OperatorHandle* registered = handle()) {
     if (isInPlaceReuse()) makeOwn(stack[stack.size() - num_args]);
     checkArguments(*this, stack.data() + (stack.size() - schema_.arguments().size()));
+    if (transformed_call_ && transformed_call_(stack)) return;
     registered->callBoxed(&stack);
   } else {
     throwUnregistered();

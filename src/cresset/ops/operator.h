@@ -19,6 +19,7 @@
 #include "cresset/ir/graph.h"
 #include "cresset/ir/structure.h"
 #include "cresset/ops/argument_checks.h"
+#include "cresset/ops/transformed_calls.h"
 
 namespace c10 {
 class OperatorHandle;
@@ -149,7 +150,8 @@ class Operator {
   Restriction restriction() const { return restriction_; }
   /// What `call` looks at before the kernel runs: null for most operators.
   ArgumentCheck argumentCheck() const { return argument_check_; }
-  /// Whether `call` does more than to call the kernel: it checks arguments, or makes one its own.
+  /// Whether `call` does more than to call the kernel: it checks arguments, makes one its own, or calls another
+  /// operator within transforms (ops/transformed_calls.h).
   bool isCalledWithCare() const;
   /// Whether this is an in-place reuse: `cresset::add.Tensor(self, other)` returns what `aten::add_.Tensor` would make
   /// of its first argument, with its sizes, strides, dtype and errors, and leaves the argument as it is. Memory to
@@ -236,6 +238,7 @@ class Operator {
   Autocast autocast_cpu_ = Autocast::Unknown, autocast_cuda_ = Autocast::Unknown;
   void setAutocast(const OperatorRow* row);
   ArgumentCheck argument_check_ = nullptr;
+  TransformedCall transformed_call_ = nullptr;
   bool mutable_ = false;
   mutable std::atomic<const Operator*> in_place_reuse_{nullptr};  // once it was looked up; itself if there is none
 };

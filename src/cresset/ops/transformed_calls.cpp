@@ -1,0 +1,46 @@
+#include "cresset/ops/transformed_calls.h"
+
+#include <ATen/Functions.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include "cresset/ops/operator_rows.h"
+
+namespace cresset {
+
+namespace {
+
+bool isTransformed() {
+  return c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchDynamicLayerFrontMode);
+}
+
+/// The rule of vmap writes `src` to each index of the dimension in turn, all of them the same one, so that a gradient
+/// around it counts `src` once for each.
+bool selectScatterAsSlice(std::vector<c10::IValue>& stack) {
+  if (!isTransformed()) return false;
+  const c10::IValue* arguments = stack.data() + stack.size() - 4;
+  const at::Tensor &self = arguments[0].toTensor(), &src = arguments[1].toTensor();
+  const int64_t rank = self.dim(), dim = arguments[2].toInt();
+  if (dim < -rank || dim >= rank || src.dim() != rank - 1) return false;
+  const int64_t size = self.size(dim), given = arguments[3].toInt(), index = given < 0 ? given + size : given;
+  if (index < 0 || index >= size) return false;
+  at::Tensor result = at::slice_scatter(self, src.unsqueeze(dim), dim, index, index + 1);
+  stack.resize(stack.size() - 4);
+  stack.emplace_back(std::move(result));
+  return true;
+}
+
+constexpr ColumnCell<TransformedCall> kTransformedCalls[] = {
+#define OPERATOR(name) {name, nullptr},
+#define TRANSFORMED(function) {{}, function},
+#include "cresset/ops/table/table.def"
+};
+
+}  // namespace
+
+TransformedCall transformedCallOf(std::string_view full_name) {
+  static const auto* found_by = new auto(byOperator(kTransformedCalls));
+  const auto found = found_by->find(full_name);
+  return found == found_by->end() ? nullptr : found->second;
+}
+
+}  // namespace cresset
