@@ -1,4 +1,4 @@
-"""Graphs from text."""
+"""Graphs from text, and arguments that have to be graphs."""
 
 import re
 
@@ -8,6 +8,20 @@ from . import _C
 from ._errors import UserError
 
 _LEFT_OUT = re.compile(r"prim::Constant\[value=<Tensor>\]\(\)")
+
+
+def checked(graph):
+    """The graph, if it is one."""
+    if isinstance(graph, _C.Graph):
+        return graph
+    kind = type(graph)
+    if isinstance(getattr(graph, "graph", None), _C.Graph):
+        advice = f"; pass the .graph of the {kind.__name__}"
+    elif isinstance(graph, torch._C.Graph):
+        advice = ": this one is torch.jit's; cresset.parse_ir(str(graph)) makes one of it"
+    else:
+        advice = ", as cresset.script(f).graph is one"
+    raise UserError(f"Passes take a cresset.Graph, got {kind.__module__}.{kind.__qualname__}{advice}")
 
 
 def parse_ir(text, parse_tensor_constants=False):

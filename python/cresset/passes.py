@@ -8,27 +8,13 @@
 import torch
 
 from . import _C
-from ._errors import UserError
+from ._graphs import checked
 from ._rewriting import rewrite
-
-
-def _checked(graph):
-    """The graph, if it is one."""
-    if isinstance(graph, _C.Graph):
-        return graph
-    kind = type(graph)
-    if isinstance(getattr(graph, "graph", None), _C.Graph):
-        advice = f"; pass the .graph of the {kind.__name__}"
-    elif isinstance(graph, torch._C.Graph):
-        advice = ": this one is torch.jit's; cresset.parse_ir(str(graph)) makes one of it"
-    else:
-        advice = ", as cresset.script(f).graph is one"
-    raise UserError(f"Passes take a cresset.Graph, got {kind.__module__}.{kind.__qualname__}{advice}")
 
 
 def _make(name, description):
     def run(graph):
-        return _C._run_pass(name, _checked(graph))
+        return _C._run_pass(name, checked(graph))
 
     run.__name__ = run.__qualname__ = name.replace("-", "_")
     run.__module__ = __name__
@@ -75,7 +61,7 @@ def lower_graph(graph, module=None):
     Returns the new graph and the attributes: their paths, or their values in ``module`` if it is given. Raises if the
     method sets an attribute, or uses a module for more than its attributes.
     """
-    lowered, paths = _C._lower_graph(_checked(graph))
+    lowered, paths = _C._lower_graph(checked(graph))
     if module is None:
         return lowered, paths
     values = []
@@ -109,7 +95,7 @@ def erase_shapes(graph, *, keep_inputs=False):
         if value.type().kind() == "TensorType":
             value.setType(tensor)
 
-    erase(graph.block())
+    erase(checked(graph).block())
 
 
 def decompose(graph):
@@ -118,7 +104,7 @@ def decompose(graph):
     What is known of dtypes and ranks decides: :func:`propagate_types` first. Bits may change. Changes the graph in
     place; returns whether it did.
     """
-    return _C._decompose(_checked(graph))
+    return _C._decompose(checked(graph))
 
 
 def create_autodiff_subgraphs(graph, threshold=2):
@@ -128,7 +114,7 @@ def create_autodiff_subgraphs(graph, threshold=2):
     Types of tensors must be known: set those of inputs, then :func:`propagate_types`. Parts with fewer than ``threshold``
     operators that have gradients stay as they are. Changes the graph in place.
     """
-    _C._create_regions(_checked(graph), threshold)
+    _C._create_regions(checked(graph), threshold)
     return graph.findAllNodes("prim::DifferentiableGraph")
 
 
@@ -143,7 +129,7 @@ def compute_shapes(graph):
     >>> shapes.makeMultiOutputIntoTuple()
     >>> sizes = cresset.function_from_graph("sizes", shapes)([4, 3])     # in the order of symbols
     """
-    return _C._compute_shapes(_checked(graph))
+    return _C._compute_shapes(checked(graph))
 
 
 def transpose_linear(graph):
@@ -152,7 +138,7 @@ def transpose_linear(graph):
     Where the bias may be None or a tensor, ``linear`` stays. Changes the graph in place; returns whether it did.
     """
     changed = False
-    for node in graph.findAllNodes("aten::linear"):
+    for node in checked(graph).findAllNodes("aten::linear"):
         x, weight, bias = node.inputs()
         weights = weight.toIValue()
         has_bias = bias.type().kind() == "TensorType"
@@ -175,7 +161,7 @@ def transpose_linear(graph):
 
 def lint(graph):
     """Raises if the graph is malformed."""
-    graph.lint()
+    checked(graph).lint()
 
 
 def _texts(left):
@@ -189,7 +175,7 @@ def functionalize(graph, *, distinct_inputs=False):
     a text each with the reason (docs/functionalization.md). ``distinct_inputs=True`` promises that tensors which come in
     as different inputs share no memory with each other.
     """
-    return _texts(_C._functionalize(_checked(graph), distinct_inputs))
+    return _texts(_C._functionalize(checked(graph), distinct_inputs))
 
 
 def remove_views(graph):
@@ -199,7 +185,7 @@ def remove_views(graph):
     views of arguments or of each other then. Changes the graph in place; returns the views that stay, a text each with the
     reason.
     """
-    return _texts(_C._remove_views(_checked(graph)))
+    return _texts(_C._remove_views(checked(graph)))
 
 
 def reinplace(graph, *, distinct_inputs=False):
@@ -207,7 +193,7 @@ def reinplace(graph, *, distinct_inputs=False):
 
     Changes the graph in place; returns whether it did. ``distinct_inputs`` as for functionalize.
     """
-    return _C._reinplace(_checked(graph), distinct_inputs)
+    return _C._reinplace(checked(graph), distinct_inputs)
 
 
 #: What each pass keeps of every execution, beside its meaning: All; Bits (not derivatives); Derivatives (not bits).

@@ -457,6 +457,52 @@ def check_graph_gradients(seed):
     return end, text
 
 
+def mapped_gradients(form, choice):
+    """Of vmap over both tensors: results, and gradients by both of their weighted sum, by autograd outside and by grad around."""
+    x = torch.arange(32.0).view(2, 4, 4).mul(0.125)
+    y = torch.ones(2, 4, 4)
+    forward = Outcome(lambda x, y: torch.vmap(lambda a, b: form(a * 1, choice, 2, b * 1))(x, y), (x, y))
+
+    def total(x, y):
+        results = torch.vmap(lambda a, b: form(a * 1, choice, 2, b * 1))(x, y)
+        weights = (torch.arange(1.0, t.numel() + 1).view(t.shape) for t in results)
+        return sum(((t * w).sum() for t, w in zip(results, weights, strict=True)), torch.zeros(()))
+
+    def outside(x, y):
+        x, y = x.clone().requires_grad_(), y.clone().requires_grad_()
+        value = total(x, y)
+        if not value.requires_grad:
+            return [torch.zeros_like(x), torch.zeros_like(y)]
+        grads = torch.autograd.grad(value, (x, y), allow_unused=True)
+        return [torch.zeros_like(x) if g is None else g for g in grads]
+
+    return [forward, Outcome(outside, (x, y)), Outcome(torch.func.grad(total, argnums=(0, 1)), (x, y))]
+
+
+def check_graph_vmap(seed):
+    """Under vmap, and its gradients. What vmap itself refuses says nothing; within it, writes may be where it refuses them."""
+    writes = [step for step in WRITE_STEPS + KEEPING_STEPS if "masked_fill_" not in step]
+    text = random_program(seed, writes, more="y")
+    forms = graph_forms(text)
+    end = "equal"
+    for choice in (True, False):
+        expected, *others = [mapped_gradients(form, choice) for form in forms]
+        for number, found in enumerate(others):
+            for a, b in zip(expected, found, strict=True):
+                if a.error is not None:
+                    end = "refused"
+                    continue
+                # What is written in place again, autograd may have kept, or vmap not allow.
+                if number == 1 and says(b.error, (*ERASED, "vmap: inplace arithmetic")):
+                    continue
+                if b.error is not None or not all(
+                    torch.allclose(s, t, 1e-4, 1e-4, equal_nan=True)
+                    for s, t in zip(flat(a.result), flat(b.result), strict=True)
+                ):
+                    return "differs", text + f"\n{number}: {a.result} and {b.error!r} {b.result}"
+    return end, text
+
+
 def main(count, first, checks):
     counts = {}
     for seed in range(first, first + count):
@@ -473,5 +519,5 @@ if __name__ == "__main__":
     cresset.options.numerics = "exact"  # as conftest.py
     graphs = "graphs" in sys.argv
     numbers = [int(argument) for argument in sys.argv[1:] if argument != "graphs"]
-    checks = (check_graph, check_graph_gradients) if graphs else (check, check_gradients, check_vmap)
+    checks = (check_graph, check_graph_gradients, check_graph_vmap) if graphs else (check, check_gradients, check_vmap)
     sys.exit(main(*(numbers + [100000, 0][len(numbers) :]), checks))

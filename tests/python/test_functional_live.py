@@ -4,6 +4,7 @@ is pure."""
 import copy
 import gc
 import itertools
+import pickle
 import subprocess
 import sys
 import threading
@@ -923,6 +924,69 @@ def test_copies_of_modules_inside():
     layer = torch.nn.Linear(2, 2)
     twin = cresset.functionalize(lambda: copy.deepcopy(layer))()
     assert torch.equal(twin.weight, layer.weight) and isinstance(twin.weight, torch.nn.Parameter)
+
+
+class Running(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3), torch.nn.ReLU(inplace=True))
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x, scale=1):
+        self.calls += 1
+        y = self.layers(x) * 1
+        y[0].mul_(scale)
+        return y
+
+
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+def test_modules(remove):
+    """A functionalized module is a module: of the same class, with the same attributes, hooks and state."""
+    torch.manual_seed(0)
+    plain = Running()
+    twin = copy.deepcopy(plain)
+    seen = []
+    for module in (plain, twin):
+        module.register_forward_hook(lambda module, args, result: seen.append(result.add_(1).sum().item()))
+    functional = cresset.functionalize(twin, remove)
+    assert isinstance(functional, Running) and dict(functional.named_parameters()).keys() == dict(plain.named_parameters()).keys()
+    x = torch.randn(4, 3)
+    for mode in (True, False):
+        plain.train(mode)
+        functional.train(mode)
+        assert twin.training is mode
+        results = [module(x, scale=2) for module in (plain, functional)]
+        assert torch.equal(*results) and seen[-1] == seen[-2]
+        for module, result in zip((plain, functional), results, strict=True):
+            module.zero_grad()
+            result.square().sum().backward()
+        for a, b in zip(plain.parameters(), twin.parameters(), strict=True):
+            assert torch.allclose(a.grad, b.grad)
+        for a, b in zip(plain.buffers(), twin.buffers(), strict=True):
+            assert torch.equal(a, b)
+    copies = [copy.deepcopy(functional), copy.copy(functional), pickle.loads(pickle.dumps(cresset.functionalize(plain.layers)))]
+    assert type(copies[0]).__mro__[2] is Running and copies[0].layers[0].weight is not twin.layers[0].weight
+    assert copies[1].layers[0].weight is twin.layers[0].weight
+    before = twin.calls.clone()
+    assert torch.equal(copies[0](x), twin(x)) and torch.equal(twin.calls, before + 1)
+    assert torch.equal(copies[2](x), plain.layers(x))
+    assert torch.equal(cresset.functionalize(functional)(x), twin(x))
+    assert torch.equal(cresset.script(functional.layers)(x), twin.layers(x))
+
+
+def test_traces_of_modules():
+    """They have its parameters as attributes, and no write but those of its buffers."""
+    module = Running()
+    traced = cresset.trace(cresset.functionalize(module), (torch.randn(4, 3),), check_trace=False)
+    twin = copy.deepcopy(module)
+    assert set(dict(traced.named_parameters())) == set(dict(module.named_parameters()))
+    closing = [n for n in traced.inlined_graph.nodes() if n.kind() == "aten::copy_"]
+    writes = [n for n in traced.inlined_graph.nodes() if n.kind().endswith("_") and n.kind() != "aten::copy_"]
+    assert len(closing) == 4 and not writes
+    for _ in range(3):
+        x = torch.randn(4, 3)
+        assert torch.equal(traced(x), twin(x))
+    assert all(torch.equal(a, b) for a, b in zip(module.buffers(), twin.buffers(), strict=True))
 
 
 def test_script_functions_inside():

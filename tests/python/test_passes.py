@@ -204,6 +204,7 @@ def test_lower_graph():
     module = cresset.script(torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1)))
     graph, paths = cresset.passes.lower_graph(module.forward.graph)
     assert paths == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    assert [value.debugName() for value in graph.inputs()][1:] == ["_0_weight", "_0_bias", "_2_weight", "_2_bias"]
     function = cresset._C.function_from_graph("f", graph)
     x = torch.randn(4, 2)
     assert torch.equal(function(x, *module.parameters()), module(x))

@@ -317,7 +317,13 @@ class Functionalizer {
     arguments.push_back(view);
     if (views.kind == Place::Kind::List) {
       const InsertPointGuard guard(graph_, at);
-      arguments.push_back(graph_.insertConstant(c10::IValue(index)));
+      graph_.setLocation(at->sourceRange(), at->inlinedCall());
+      Value* position = graph_.insertConstant(c10::IValue(index));
+      if (index < 0) {
+        Value* length = insertBasic(graph_, Basic::Length, {current(views, at)})->output();
+        position = insertBasic(graph_, Basic::Add, {length, position})->output();
+      }
+      arguments.push_back(position);
     }
     return insertGraph(inverse, arguments, at)[0];
   }

@@ -160,7 +160,7 @@ void Places::visit(Node* node) {
     const Place* list = of(node->input(0));
     if (!list || list->kind != Place::Kind::List) return;
     const auto index = is_element ? constantAs<int64_t>(node->input(1)) : std::optional<int64_t>(0);
-    if (!index || *index < 0) return;
+    if (!index) return;
     for (size_t i = 0; i < node->outputs().size(); ++i) {
       add(node->output(i),
           {Place::Kind::Element, list->root, list, nullptr, *index + static_cast<int64_t>(i), list->depth});

@@ -25,7 +25,7 @@ struct Place {
   const Value* root = nullptr;    // in whose memory it is
   const Place* parent = nullptr;  // null for a root
   Node* view = nullptr;           // of a view or list
-  int64_t index = 0;              // of an element
+  int64_t index = 0;              // of an element; from the end of the list if it is negative
   uint32_t depth = 0;             // how many views there are between it and the root
 };
 

@@ -255,7 +255,7 @@ bool Writes::mayOverlap(const Value* written, const Value* read, bool as_whole) 
   const Place *place = places_.of(written), *other = places_.of(read);
   if (place == other) return as_whole;
   if (place && other && place->kind == Place::Kind::Element && place->parent == other->parent &&
-      other->kind == Place::Kind::Element && place->index != other->index)
+      other->kind == Place::Kind::Element && (place->index < 0) == (other->index < 0) && place->index != other->index)
     return false;  // pieces of one tensor
   return aliases_->mayContainAlias(written, read);
 }

@@ -3,6 +3,9 @@
 #include <ATen/core/class_type.h>
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
+#include <cctype>
+#include <string>
 #include <unordered_map>
 
 #include "cresset/passes/pipelines.h"
@@ -10,6 +13,13 @@
 
 namespace cresset {
 namespace {
+
+/// "layers.0.weight": `layers_0_weight`; a name that begins with a digit gets an underscore.
+std::string nameOf(const std::string& path) {
+  std::string name = std::isdigit(static_cast<unsigned char>(path[0])) ? "_" + path : path;
+  std::ranges::replace(name, '.', '_');
+  return name;
+}
 
 bool isModule(const Value* value) {
   const auto type = value->type()->cast<c10::ClassType>();
@@ -45,7 +55,7 @@ class Lowerer {
   Value* inputOf(const std::string& path, const TypePtr& type) {
     Value*& input = inputs_[path];
     if (!input) {
-      input = result_.graph->addInput()->setType(type);
+      input = result_.graph->addInput()->setType(type)->setDebugName(nameOf(path));
       result_.attributes.push_back(path);
     }
     return input;
