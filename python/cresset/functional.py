@@ -126,6 +126,23 @@ def _read(name):
     return method
 
 
+def _deep_copied(name):
+    read = _read(name)
+
+    @functools.wraps(getattr(torch.Tensor, name))
+    def method(self, memo):
+        memory = _C._functional_memory_of_copies(self)
+        if memory is not None and memo.setdefault(("memory of copies", memory), self) is not self:
+            raise UserError(
+                "Within cresset.functionalize, copy.deepcopy of several tensors that share memory can't be made where views "
+                "are removed: the copies would not share it. Copy the tensor that has all of the memory, and make the views "
+                "of the copy."
+            )
+        return read(self, memo)
+
+    return method
+
+
 def _copy_by_pickling(self):
     """``copy.copy`` of what has no ``__copy__``, as tensors of PyTorch's."""
     reduced = self.__reduce_ex__(4)
@@ -189,7 +206,8 @@ class _MemoryReader:
 
 _METHODS = (
     (_given_away, ("numpy", "data_ptr", "untyped_storage", "__dlpack__", "share_memory_")),
-    (_read, ("tolist", "__deepcopy__", "__reduce_ex__")),
+    (_read, ("tolist", "__reduce_ex__")),
+    (_deep_copied, ("__deepcopy__",)),
     (_refused, ("apply_", "map_", "map2_")),
 )
 _methods_lock = threading.Lock()

@@ -974,6 +974,20 @@ def test_modules(remove):
     assert torch.equal(cresset.script(functional.layers)(x), twin.layers(x))
 
 
+def test_deep_copies_of_views():
+    def f(x):
+        a = x * 1
+        b, c = copy.deepcopy([a, a[0]])
+        b.add_(1)
+        return b, c, copy.deepcopy(a[1])
+
+    agree(f, (2, 3))
+    with pytest.raises(cresset.UserError, match="the copies would not share it"):
+        cresset.functionalize(f, "mutations_and_views")(torch.ones(2, 3))
+    single = cresset.functionalize(lambda x: copy.deepcopy([x * 1, x[0], [x[0]]][1:2]), "mutations_and_views")
+    assert torch.equal(single(torch.ones(2, 3))[0], torch.ones(3))
+
+
 def test_traces_of_modules():
     """They have its parameters as attributes, and no write but those of its buffers."""
     module = Running()

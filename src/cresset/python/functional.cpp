@@ -117,6 +117,14 @@ void bindFunctional(py::module_& module) {
       },
       "A tensor with memory that has the tensor's elements now; if it shares, that memory is the tensor's from now "
       "on.");
+  module.def(
+      "_functional_memory_of_copies",
+      [](const at::Tensor& tensor) -> std::optional<uintptr_t> {
+        const live::Wrapper* wrapper = live::wrapperOf(tensor);
+        if (!wrapper || !live::copiesViews(*wrapper->memory().level)) return std::nullopt;
+        return reinterpret_cast<uintptr_t>(&wrapper->memory());
+      },
+      "Which memory the tensor is a part of, as a number, if its level has copies in the place of views.");
 }
 
 }  // namespace cresset::python
