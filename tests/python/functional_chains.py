@@ -108,6 +108,12 @@ def arguments():
             yield lambda values=values: values.transpose(0, -1).clone().transpose(0, -1)
 
 
+def without_empty_strides(outcome):
+    """Of tensors without elements strides are not compared: views that are made again have those of contiguous ones."""
+    outcome.bits = [(*bits[:3], bits[3] if bits[0] else None, bits[4]) for bits in outcome.bits]
+    return outcome
+
+
 class Chain:
     """A program in all its forms."""
 
@@ -133,9 +139,9 @@ class Chain:
         """What differs from Python, over all arguments that the views fit."""
         told = []
         for make in arguments():
-            expected = Outcome(self.eager, (make(),))
+            expected = without_empty_strides(Outcome(self.eager, (make(),)))
             for name, form in self.forms.items():
-                found = Outcome(form, (make(),))
+                found = without_empty_strides(Outcome(form, (make(),)))
                 if name == "live" and refused(found):
                     continue
                 if expected.error is not None:

@@ -521,8 +521,14 @@ def test_lists_are_written():
     agree(f, (2, 3), (3,))
     agree(lambda x: (torch._foreach_add_([x, x], 1), x)[1], (2,))
     agree(lambda x: (torch._foreach_mul_([x[:2], x[1:], x], 3), x)[1], (3, 2))
-    with pytest.raises(cresset.UserError, match="that it reads, too, where views are removed"):
-        cresset.functionalize(lambda x: torch._foreach_add_([x, x[0]], 1), remove="mutations_and_views")(torch.ones(2))
+    agree(lambda x: (torch._foreach_addcdiv_([x[0], x[1]], [x[1], x[0]], [x[0], x[0]], [1.0, 2.0]), x)[1], (2, 3))
+    for remove in ("mutations", "mutations_and_views"):
+        pure = cresset.functionalize(lambda x: (torch._foreach_add_([x, x[0]], [1, 2]), x * 1)[1], remove)
+        assert pure(torch.ones(2)).tolist() == [4.0, 2.0]
+        given = torch.ones(2)
+        assert is_pure(make_fx(pure)(given).graph)
+    mapped = cresset.functionalize(lambda x: torch.func.jvp(lambda a: (torch._foreach_mul_([a, a], 3), a * 2)[1], (x * 1,), (x,))[1])
+    assert is_pure(make_fx(mapped)(torch.ones(2)).graph) and mapped(torch.ones(2)).tolist() == [18.0, 18.0]
 
 
 def test_batch_norm_in_training():

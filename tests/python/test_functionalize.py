@@ -6,7 +6,7 @@ import time
 
 import pytest
 import torch
-from functional_programs import OTHER_STEPS, WRITE_STEPS, check_graph, check_graph_gradients, random_program
+from functional_programs import OTHER_STEPS, WRITE_STEPS, check_graph, check_graph_gradients, check_graph_vmap, random_program
 from op_database import op_db
 
 import cresset
@@ -627,6 +627,43 @@ def test_random_programs_of_arguments_that_share_memory(part):
             assert end != "differs", text
             ends[end] += 1
         assert ends["equal"] > 125 and ends["kept"] < 5, ends
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_random_programs_under_vmap(count=120):
+    """And gradients of it, which torch.func and autograd compute."""
+    ends = {"equal": 0, "refused": 0}
+    for seed in range(count):
+        end, text = check_graph_vmap(seed)
+        assert end != "differs", text
+        ends[end] += 1
+    assert ends["equal"] > count / 3, ends
+
+
+@pytest.mark.parametrize("scatter", ["select_scatter(x, v, 0, 1)", "select_scatter(x, v, -1, -2)", "slice_scatter(x, v.unsqueeze(0), 0, 1, 2)"])
+def test_gradients_of_scatters_under_vmap(scatter):
+    """Scripts have them right, also of select_scatter, for which PyTorch's own rule counts what is written once for each index."""
+    f = cresset.CompilationUnit(f"def f(x: Tensor, v: Tensor, w: Tensor):\n  return (torch.{scatter} * w).sin().sum()\n").f
+    x, v, w = torch.randn(4, 3, 3), torch.randn(4, 3), torch.randn(3, 3)
+    for batched in ((0, 0), (None, 0), (0, None)):
+        given = [t if dim == 0 else t[0] for t, dim in zip((x, v), batched, strict=True)]
+
+        def mapped(x, v, batched=batched):
+            return torch.vmap(lambda a, b: f(a, b, w), in_dims=batched)(x, v).sum()
+
+        def looped(x, v, batched=batched):
+            parts = [[t[i] if dim == 0 else t for t, dim in zip((x, v), batched, strict=True)] for i in range(4)]
+            return sum(f(a, b, w) for a, b in parts)
+
+        leaves = [t.clone().requires_grad_() for t in given]
+        expected = torch.autograd.grad(looped(*leaves), leaves)
+        for found in (torch.func.grad(mapped, argnums=(0, 1))(*given), torch.autograd.grad(mapped(*leaves), leaves)):
+            assert all(map(torch.allclose, expected, found)), batched
+    for wrong in ((torch.ones(3), 0, 5), (torch.ones(2, 2), 0, 1), (torch.ones(3), 2, 0)):
+        src, dim, index = wrong
+        g = cresset.CompilationUnit(f"def f(x: Tensor, v: Tensor):\n  return torch.select_scatter(x, v, {dim}, {index})\n").f
+        with pytest.raises((RuntimeError, IndexError)):
+            torch.vmap(g, in_dims=(0, None))(x, src)
 
 
 @pytest.mark.parametrize("shape", ["arguments", "appends"])

@@ -763,6 +763,7 @@ class Call : CallWithWrappers {
     checkOverlaps(writes, rule);
     std::vector<IValue> fresh;
     if (writesPlaceTwice(writes) || readsWhatItWrites(writes, rule)) {
+      if (isForEach(writes)) return writeElements(writes);
       fresh = writeMemories(writes);
     } else {
       const bool pure = writes.op && writes.op->handle() && !drawsByLayout(writes);
@@ -783,6 +784,32 @@ class Call : CallWithWrappers {
     }
     CRESSET_CHECK(results.size() == schema_.returns().size(), "each result is new or one of the written arguments");
     finish(std::move(results));
+  }
+
+  /// Whether it is an operator of lists that computes one element of each after the other, all of them wrappers.
+  bool isForEach(const FunctionalForm& writes) const {
+    if (writes.is_out || !schema_.name().starts_with("aten::_foreach_") || !schema_.returns().empty()) return false;
+    const std::vector<at::Tensor> written = tensorsOf(writes.written.at(0));
+    return written.size() > 1 && std::ranges::all_of(written, [&](const at::Tensor& tensor) { return own(tensor); }) &&
+           std::ranges::all_of(arguments_, [&](const IValue& argument) {
+             return !argument.isList() || argument.toListRef().size() == written.size();
+           });
+  }
+
+  /// By a call for each element, so that those after it see what it writes.
+  void writeElements(const FunctionalForm& writes) {
+    for (size_t i = 0; i < tensorsOf(writes.written[0]).size(); ++i) {
+      std::vector<IValue> stack = arguments_;
+      for (IValue& value : stack) {
+        if (!value.isList()) continue;
+        const c10::List<IValue> list = value.toList();
+        c10::List<IValue> element(list.elementType());
+        element.push_back(list.get(i));
+        value = std::move(element);
+      }
+      Call(op_, stack).run();
+    }
+    finish({});
   }
 
   /// By the operator itself, on views of copies of all that their memories have: elements that are one in memory, or
