@@ -6,7 +6,6 @@ import functional_chains as chains
 import pytest
 
 
-
 def agree(views, seed):
     chain, told = chains.check(views, seed)
     assert not told, f"{chain.text}\n" + "\n".join(told[:4])

@@ -527,7 +527,9 @@ def test_lists_are_written():
         assert pure(torch.ones(2)).tolist() == [4.0, 2.0]
         given = torch.ones(2)
         assert is_pure(make_fx(pure)(given).graph)
-    mapped = cresset.functionalize(lambda x: torch.func.jvp(lambda a: (torch._foreach_mul_([a, a], 3), a * 2)[1], (x * 1,), (x,))[1])
+    mapped = cresset.functionalize(
+        lambda x: torch.func.jvp(lambda a: (torch._foreach_mul_([a, a], 3), a * 2)[1], (x * 1,), (x,))[1]
+    )
     assert is_pure(make_fx(mapped)(torch.ones(2)).graph) and mapped(torch.ones(2)).tolist() == [18.0, 18.0]
 
 
@@ -955,7 +957,10 @@ def test_modules(remove):
     for module in (plain, twin):
         module.register_forward_hook(lambda module, args, result: seen.append(result.add_(1).sum().item()))
     functional = cresset.functionalize(twin, remove)
-    assert isinstance(functional, Running) and dict(functional.named_parameters()).keys() == dict(plain.named_parameters()).keys()
+    assert (
+        isinstance(functional, Running)
+        and dict(functional.named_parameters()).keys() == dict(plain.named_parameters()).keys()
+    )
     x = torch.randn(4, 3)
     for mode in (True, False):
         plain.train(mode)
@@ -970,7 +975,11 @@ def test_modules(remove):
             assert torch.allclose(a.grad, b.grad)
         for a, b in zip(plain.buffers(), twin.buffers(), strict=True):
             assert torch.equal(a, b)
-    copies = [copy.deepcopy(functional), copy.copy(functional), pickle.loads(pickle.dumps(cresset.functionalize(plain.layers)))]
+    copies = [
+        copy.deepcopy(functional),
+        copy.copy(functional),
+        pickle.loads(pickle.dumps(cresset.functionalize(plain.layers))),
+    ]
     assert type(copies[0]).__mro__[2] is Running and copies[0].layers[0].weight is not twin.layers[0].weight
     assert copies[1].layers[0].weight is twin.layers[0].weight
     before = twin.calls.clone()

@@ -6,7 +6,14 @@ import time
 
 import pytest
 import torch
-from functional_programs import OTHER_STEPS, WRITE_STEPS, check_graph, check_graph_gradients, check_graph_vmap, random_program
+from functional_programs import (
+    OTHER_STEPS,
+    WRITE_STEPS,
+    check_graph,
+    check_graph_gradients,
+    check_graph_vmap,
+    random_program,
+)
 from op_database import op_db
 
 import cresset
@@ -640,10 +647,15 @@ def test_random_programs_under_vmap(count=120):
     assert ends["equal"] > count / 3, ends
 
 
-@pytest.mark.parametrize("scatter", ["select_scatter(x, v, 0, 1)", "select_scatter(x, v, -1, -2)", "slice_scatter(x, v.unsqueeze(0), 0, 1, 2)"])
+@pytest.mark.parametrize(
+    "scatter",
+    ["select_scatter(x, v, 0, 1)", "select_scatter(x, v, -1, -2)", "slice_scatter(x, v.unsqueeze(0), 0, 1, 2)"],
+)
 def test_gradients_of_scatters_under_vmap(scatter):
     """Scripts have them right, also of select_scatter, for which PyTorch's own rule counts what is written once for each index."""
-    f = cresset.CompilationUnit(f"def f(x: Tensor, v: Tensor, w: Tensor):\n  return (torch.{scatter} * w).sin().sum()\n").f
+    f = cresset.CompilationUnit(
+        f"def f(x: Tensor, v: Tensor, w: Tensor):\n  return (torch.{scatter} * w).sin().sum()\n"
+    ).f
     x, v, w = torch.randn(4, 3, 3), torch.randn(4, 3), torch.randn(3, 3)
     for batched in ((0, 0), (None, 0), (0, None)):
         given = [t if dim == 0 else t[0] for t, dim in zip((x, v), batched, strict=True)]
@@ -661,7 +673,9 @@ def test_gradients_of_scatters_under_vmap(scatter):
             assert all(map(torch.allclose, expected, found)), batched
     for wrong in ((torch.ones(3), 0, 5), (torch.ones(2, 2), 0, 1), (torch.ones(3), 2, 0)):
         src, dim, index = wrong
-        g = cresset.CompilationUnit(f"def f(x: Tensor, v: Tensor):\n  return torch.select_scatter(x, v, {dim}, {index})\n").f
+        g = cresset.CompilationUnit(
+            f"def f(x: Tensor, v: Tensor):\n  return torch.select_scatter(x, v, {dim}, {index})\n"
+        ).f
         with pytest.raises((RuntimeError, IndexError)):
             torch.vmap(g, in_dims=(0, None))(x, src)
 
