@@ -33,7 +33,7 @@ KINDS = {
     "nested": lambda t: torch.nested.nested_tensor([t, t]),
     "zeros": lambda t: torch._efficientzerotensor(t.shape, dtype=t.dtype),
     "conjugate": lambda t: t.to(torch.complex64).conj(),
-    "expanded": lambda t: t[..., :1].expand(t.shape),
+    "expanded": lambda t: t[..., :1].expand(t.shape) if t.dim() else t,
 }
 
 
