@@ -129,7 +129,7 @@ bool hasMoreThan(const at::Tensor& tensor) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   if (impl.has_symbolic_sizes_strides()) return true;
   const auto end = static_cast<size_t>(impl.storage_offset() + impl.numel()) * impl.itemsize();
-  return impl.unsafe_storage().sym_nbytes() > c10::SymInt(static_cast<int64_t>(end));
+  return storageBytes(tensor) > c10::SymInt(static_cast<int64_t>(end));
 }
 
 }  // namespace

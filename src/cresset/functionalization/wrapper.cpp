@@ -167,11 +167,7 @@ at::Tensor wrapFresh(const at::Tensor& value, const std::shared_ptr<LevelState>&
   memory->value = value;
   memory->stand_in = storageWithoutBytes(value);
   memory->offset = value.unsafeGetTensorImpl()->has_symbolic_sizes_strides() ? 0 : value.storage_offset();
-  if (const Wrapper* outer = wrapperOf(value)) {
-    memory->bytes = outer->memory().bytes;
-  } else if (value.has_storage()) {
-    memory->bytes = value.unsafeGetTensorImpl()->unsafe_storage().sym_nbytes();
-  }
+  if (wrapperOf(value) || value.has_storage()) memory->bytes = storageBytes(value);
   return wrapperFor(std::make_shared<Part>(std::move(memory)), value);
 }
 

@@ -218,6 +218,8 @@ class StandInScope {
       c10::autograd_dispatch_keyset_with_ADInplaceOrView |
           c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot})};
 };
+/// The size of the tensor's storage in eager PyTorch. A wrapper's own has no bytes.
+c10::SymInt storageBytes(const at::Tensor& tensor);
 /// All elements of the tensor's storage, one after the other, in that memory.
 at::Tensor wholeStorage(const at::Tensor& tensor, const LevelState& level);
 /// Makes the memory, which is `tensor`'s until now, that of the tensor's whole storage.

@@ -200,9 +200,7 @@ void replaceMemory(Wrapper& wrapper, const at::Tensor& value) {
 
 /// How many elements the tensor's storage has in eager PyTorch. Values may be parts, and have less.
 c10::SymInt storageElements(const at::Tensor& tensor) {
-  const Wrapper* wrapper = wrapperOf(tensor);
-  const c10::SymInt bytes = wrapper ? wrapper->memory().bytes : tensor.storage().sym_nbytes();
-  return bytes / static_cast<int64_t>(tensor.itemsize());
+  return storageBytes(tensor) / static_cast<int64_t>(tensor.itemsize());
 }
 
 /// Zeros at the same place of a storage of the same size as a tensor, for its tangent, with dtype and device of

@@ -237,13 +237,27 @@ void assignWhole(Memory& memory, at::Tensor value) {
   writeThrough(memory);
 }
 
+c10::SymInt storageBytes(const at::Tensor& tensor) {
+  const Wrapper* wrapper = wrapperOf(tensor);
+  return wrapper ? wrapper->memory().bytes : tensor.unsafeGetTensorImpl()->unsafe_storage().sym_nbytes();
+}
+
+namespace {
+
+/// Of the storage that the tensor is in, one after the other.
+at::Tensor elementsOfStorage(const at::Tensor& tensor, bool copies) {
+  const c10::SymInt length = storageBytes(tensor) / static_cast<int64_t>(tensor.itemsize());
+  const auto view = copies ? &at::_ops::as_strided_copy::call : &at::_ops::as_strided::call;
+  return view(tensor, c10::SymIntArrayRef{length}, c10::SymIntArrayRef{c10::SymInt(1)}, 0);
+}
+
+}  // namespace
+
 at::Tensor copyOfWhole(const Memory& memory) {
   const Emission emission(*memory.level);
   const at::Tensor& value = memory.value;
   if (isInjective(value)) return copyWithStrides(value, value.sym_strides());
-  const auto length = static_cast<int64_t>(value.storage().nbytes() / value.itemsize());
-  const at::Tensor storage = at::_ops::as_strided::call(
-      value, c10::SymIntArrayRef{c10::SymInt(length)}, c10::SymIntArrayRef{c10::SymInt(1)}, 0);
+  const at::Tensor storage = elementsOfStorage(value, /*copies=*/false);
   return at::_ops::as_strided::call(
       at::_ops::clone::call(storage, std::nullopt), value.sym_sizes(), value.sym_strides(), value.sym_storage_offset());
 }
@@ -430,6 +444,10 @@ void assign(const PartPtr& part, at::Tensor value) {
 
 at::Tensor wholeStorage(const at::Tensor& tensor, const LevelState& level) {
   at::Tensor whole = detachedHidden(tensor, level);
+  if (wrapperOf(tensor)) {
+    const Emission emission(level);
+    return elementsOfStorage(whole, /*copies=*/false);
+  }
   const std::vector<int64_t> sizes{static_cast<int64_t>(tensor.storage().nbytes() / tensor.itemsize())}, strides{1};
   whole.unsafeGetTensorImpl()->set_sizes_and_strides(c10::IntArrayRef(sizes), c10::IntArrayRef(strides), 0);
   return whole;
@@ -448,13 +466,9 @@ void flatten(const PartPtr& root, const at::Tensor& tensor) {
   if (memory.exposed.defined()) {
     memory.exposed = memory.value = wholeStorage(tensor, *memory.level);
   } else {
-    const int64_t length = static_cast<int64_t>(tensor.storage().nbytes() / tensor.itemsize());
-    const auto view = copiesViews(*memory.level) ? &at::_ops::as_strided_copy::call : &at::_ops::as_strided::call;
     // A tensor of which elements are one in memory is written in a copy of all of its storage (copyOfWhole).
     const bool has_storage = root->repeats || !memory.written;
-    const at::Tensor flat = view(
-        has_storage ? before : tensor, c10::SymIntArrayRef{c10::SymInt(length)}, c10::SymIntArrayRef{c10::SymInt(1)},
-        0);
+    const at::Tensor flat = elementsOfStorage(has_storage ? before : tensor, copiesViews(*memory.level));
     memory.value = has_storage ? flat
                                : at::_ops::as_strided_scatter::call(
                                      flat, before, tensor.sym_sizes(), tensor.sym_strides(), tensor.storage_offset());
