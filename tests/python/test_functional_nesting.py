@@ -115,6 +115,26 @@ def test_nestings(program):
     assert compared >= 45
 
 
+@pytest.mark.parametrize("program", [view_written, copied, written_twice], ids=lambda f: f.__name__)
+def test_nestings_of_several_calls(program):
+    """Two transforms, and functionalized calls at several places: tensors of one are from outside for the next."""
+    x = torch.randn(2, 2, dtype=torch.float64) + 2
+    compared = 0
+    for chain in itertools.product(TRANSFORMS, repeat=2):
+        try:
+            expected = nested(program, chain)(x)
+        except (RuntimeError, IndexError):
+            continue
+        for places in ((0, 0), (0, 1), (0, 2), (1, 2), (0, 1, 2)):
+            names = []
+            for place in range(3):
+                names += ["functionalize"] * places.count(place) + list(chain[place : place + 1])
+            found = nested(program, names)(x)
+            assert torch.equal(found, expected) and found.stride() == expected.stride(), names
+            compared += 1
+    assert compared >= 200
+
+
 @pytest.mark.parametrize(
     "chain",
     [("jvp", "jvp", "jvp"), ("jvp", "grad", "jvp"), ("hessian", "grad"), ("jvp", "hessian"), ("jvp", "vmap", "jvp")],
