@@ -253,7 +253,7 @@ def f(x: Tensor):
         ("a = x * 2\n  a.expand(3, 4, 6).add_(1)\n  return a", "several of its elements may be one"),
         ("a = x * 2\n  a.as_strided([2], [1]).add_(1)\n  return a", "it reaches memory by its address"),
         ("a = x * 2\n  a.detach().add_(1)\n  return a", "autograd does not see"),
-        ("held = [x * 2]\n  held[0].add_(1)\n  return held", "which memory it is is not known"),
+        ("held = [x * 2]\n  held[0].add_(1)\n  return held", "which memory it is is not known: write to tensors before they are in a list"),
         ("a = x * 2\n  with torch.enable_grad():\n    a.add_(1)\n  return a", "changes the state of the thread"),
         (
             "a = x * 2\n  v = a[0]\n  a.add_(1)\n  with torch.enable_grad():\n    b = v * 2\n  return v, b",

@@ -15,6 +15,7 @@
 #include "cresset/ir/nesting.h"
 #include "cresset/ir/structure.h"
 #include "cresset/ir/subgraph.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_forms.h"
 #include "cresset/ops/operator_rows.h"
@@ -248,7 +249,13 @@ std::string Writes::whyNoPlace(const Value* tensor) const {
     return "the tensor is an attribute of an object that comes from " + nameOf(*chooser) +
            ", so that which memory it is is not known";
   }
-  return "the tensor comes from " + name + ", so that which memory it is is not known";
+  const bool is_element = isBasic(*source, Basic::Element) || source->kind() == prim::ListUnpack;
+  const char* advice = is_element
+                           ? ": write to tensors before they are in a list or dict, or index pieces at a constant"
+                       : source->kind() == prim::If   ? ": write to it in each branch"
+                       : source->kind() == prim::Loop ? ": write to it in the loop"
+                                                      : "";
+  return "the tensor comes from " + name + ", so that which memory it is is not known" + advice;
 }
 
 bool Writes::mayOverlap(const Value* written, const Value* read, bool as_whole) const {
