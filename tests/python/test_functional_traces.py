@@ -5,6 +5,7 @@ import warnings
 
 import pytest
 import torch
+from functional_programs import flat
 
 import cresset
 
@@ -65,10 +66,6 @@ def traced(program, *inputs):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         return cresset.trace(program, inputs, check_trace=False), [str(warning.message) for warning in told]
-
-
-def flat(result):
-    return [result] if isinstance(result, torch.Tensor) else list(result)
 
 
 @pytest.mark.parametrize("form", FORMS)

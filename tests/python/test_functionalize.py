@@ -12,6 +12,8 @@ from functional_programs import (
     check_graph,
     check_graph_gradients,
     check_graph_vmap,
+    flat,
+    memory,
     random_program,
 )
 from op_database import op_db
@@ -41,22 +43,6 @@ def mutations(graph):
     writes = [node for node in nodes_of(graph) if node.kind().endswith("_") and not node.kind().endswith("__")]
     writes = [node for node in writes if not node.kind().startswith("cresset::functional_")]
     return [node.kind() for node in writes if not is_closing_copy(node, graph)]
-
-
-def memory(tensors):
-    """Which of them share memory, and where each lies in it."""
-    return [
-        [a.untyped_storage()._cdata == b.untyped_storage()._cdata for b in tensors] + [a.storage_offset()]
-        for a in tensors
-    ]
-
-
-def flat(result):
-    if isinstance(result, torch.Tensor):
-        return [result]
-    if isinstance(result, (list, tuple)):
-        return [tensor for item in result for tensor in flat(item)]
-    return []
 
 
 def same(a, b):
@@ -253,7 +239,10 @@ def f(x: Tensor):
         ("a = x * 2\n  a.expand(3, 4, 6).add_(1)\n  return a", "several of its elements may be one"),
         ("a = x * 2\n  a.as_strided([2], [1]).add_(1)\n  return a", "it reaches memory by its address"),
         ("a = x * 2\n  a.detach().add_(1)\n  return a", "autograd does not see"),
-        ("held = [x * 2]\n  held[0].add_(1)\n  return held", "which memory it is is not known: write to tensors before they are in a list"),
+        (
+            "held = [x * 2]\n  held[0].add_(1)\n  return held",
+            "which memory it is is not known: write to tensors before they are in a list",
+        ),
         ("a = x * 2\n  with torch.enable_grad():\n    a.add_(1)\n  return a", "changes the state of the thread"),
         (
             "a = x * 2\n  v = a[0]\n  a.add_(1)\n  with torch.enable_grad():\n    b = v * 2\n  return v, b",
