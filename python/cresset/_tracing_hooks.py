@@ -228,6 +228,30 @@ def _int_of(kind, quiet=False):
     return handler
 
 
+def _layout_number(kind, tensor, dim, number):
+    """A number that tells where elements lie in memory, as it is for each input: traced, if the tensor is."""
+    node = _C._trace_layout_of(kind, tensor, dim, number)
+    return number if node is None else TracedInt(number, node)
+
+
+def _layout_of(kind):
+    def handler(mode, function, args, kwargs):
+        return _layout_number(kind, args[0], None, function(*args, **(kwargs or {})))
+
+    return handler
+
+
+def _stride(mode, function, args, kwargs):
+    tensor, dim = args[0], (args[1] if len(args) > 1 else (kwargs or {}).get("dim"))
+    if tensor.layout != torch.strided:
+        return function(*args, **(kwargs or {}))
+    strides = _plain_stride(tensor)
+    if dim is None:
+        return tuple(_layout_number("aten::stride", tensor, i, stride) for i, stride in enumerate(strides))
+    dim = plain(_number_of(dim, int) if _is_int_element(dim) else dim)
+    return _layout_number("aten::stride", tensor, dim, _plain_stride(tensor, dim))
+
+
 def _length(mode, function, args, kwargs):
     warn(
         "Using len to get tensor shape might cause the trace to be incorrect. Recommended usage would be "
@@ -446,6 +470,7 @@ def _losing_hook(mode, function, args, kwargs):
 
 
 _plain_size = torch._C.TensorBase.size
+_plain_stride = torch._C.TensorBase.stride
 _plain_item = torch._C.TensorBase.item
 _HANDLERS = {
     _Tensor.shape.__get__: _shape,
@@ -456,6 +481,9 @@ _HANDLERS = {
     _Tensor.dim: _int_of("aten::dim", quiet=True),
     _Tensor.ndimension: _int_of("aten::dim", quiet=True),
     _Tensor.ndim.__get__: _int_of("aten::dim", quiet=True),
+    _Tensor.stride: _stride,
+    _Tensor.storage_offset: _layout_of("aten::storage_offset"),
+    _Tensor.nbytes.__get__: _layout_of("prim::nbytes"),
     _Tensor.__len__: _length,
     _Tensor.__bool__: _converting("Python boolean"),
     _Tensor.__int__: _converting("Python integer"),

@@ -499,3 +499,38 @@ def test_arguments_that_share_memory(pair):
         a, b = torch.tensor([7.0, 9.0]), torch.tensor([3.0, 1.0])
         assert torch.equal(traced(a, b), function(a, b))
         assert torch.equal(traced(a, a), function(a, a))
+
+
+# ---- Where elements lie in memory
+
+
+LAYOUTS = {
+    "strides": lambda x: x * x.stride(0) + x.stride()[-1],
+    "stride by keyword": lambda x: x + x.stride(dim=-1),
+    "offset": lambda x: x + x.storage_offset(),
+    "bytes": lambda x: x * (x.nbytes // 4),
+    "as_strided": lambda x: torch.as_strided(x, (x.size(1), x.size(0)), (x.stride(1), x.stride(0)), x.storage_offset()),
+    "of what is computed": lambda x: x + (x.t() * 2).stride(0),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_layouts_of_inputs(name):
+    """Traces ask each input, and what they compute, where it lies."""
+    f = LAYOUTS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trace = cresset.trace(f, (torch.arange(12.0).view(3, 4),))
+    whole = torch.arange(60.0).view(6, 10)
+    for x in (whole[:3, :4], whole.t()[2:5, 1:5], whole[1:5:2, ::3], torch.ones(1, 4), torch.ones(3, 0)):
+        for _ in range(3):
+            assert torch.equal(trace(x), f(x)) and trace(x).stride() == f(x).stride()
+
+
+def test_layouts_that_are_decided_on():
+    """Python's own decisions hold for the example, with a warning; within vmap numbers are the example's, too."""
+    with pytest.warns(cresset.TracerWarning, match="Python boolean"):
+        trace = cresset.trace(lambda x: x * 2 if x.stride(0) > 1 else x * 3, (torch.ones(3, 4),))
+    assert trace(torch.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    mapped = cresset.trace(torch.vmap(lambda x: x * x.stride(0)), (torch.ones(2, 3),))
+    assert torch.equal(mapped(torch.ones(2, 3)), torch.ones(2, 3))

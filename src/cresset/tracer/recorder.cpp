@@ -474,6 +474,15 @@ c10::SymNode Recorder::intOf(Symbol kind, const at::Tensor& tensor, int64_t numb
   return c10::make_intrusive<TracedNumber>(number, insert(kind, std::array{value}, c10::IntType::get()), serial_);
 }
 
+c10::SymNode Recorder::layoutOf(Symbol kind, const at::Tensor& tensor, std::optional<int64_t> dim, int64_t number) {
+  const Measured of = measured(tensor);
+  if (!of.tensor.is_same(tensor)) return nullptr;
+  graph_->setLocation(location());
+  std::vector<Value*> inputs{tensorValue(tensor)};
+  if (dim) inputs.push_back(graph_->insertConstant(IValue(*dim)));
+  return c10::make_intrusive<TracedNumber>(number, insert(kind, inputs, c10::IntType::get()), serial_);
+}
+
 void Recorder::recordResult(Symbol kind, std::span<Value* const> inputs, const IValue& result) {
   graph_->setLocation(location());
   setValue(result, insert(kind, inputs, result.type()));

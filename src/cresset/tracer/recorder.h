@@ -157,6 +157,9 @@ class Recorder final : public OperatorClient {
   c10::SymNode size(const at::Tensor& tensor, const c10::SymNode& dim);
   /// `kind(tensor)` that returns an int: aten::numel, aten::dim.
   c10::SymNode intOf(Symbol kind, const at::Tensor& tensor, int64_t number);
+  /// `kind(tensor)`, or `kind(tensor, dim)`, that returns an int which tells where elements lie in memory:
+  /// aten::stride. Null within functorch's transforms, whose tensors lie elsewhere.
+  c10::SymNode layoutOf(Symbol kind, const at::Tensor& tensor, std::optional<int64_t> dim, int64_t number);
   /// The int or float in a tensor of one element.
   c10::SymNode item(const at::Tensor& tensor, bool as_float);
 
