@@ -49,6 +49,8 @@ _CONSTRUCTOR = (
     "case, this might cause the trace to be incorrect."
 )
 
+_CONSTANT = " is a constant in the trace, as it was in this call. This means that the trace might not generalize to other inputs!"
+
 _OWN = __file__[: -len("_tracing_hooks.py")]
 _TORCH = torch.__file__[: -len("__init__.py")]
 
@@ -231,6 +233,9 @@ def _int_of(kind, quiet=False):
 def _layout_number(kind, tensor, dim, number):
     """A number that tells where elements lie in memory, as it is for each input: traced, if the tensor is."""
     node = _C._trace_layout_of(kind, tensor, dim, number)
+    if node is False:
+        warn("Where elements of a tensor of a transform lie in memory is no part of the trace, so " + kind + _CONSTANT)
+        return number
     return number if node is None else TracedInt(number, node)
 
 

@@ -355,8 +355,9 @@ void bindTracing(py::module_& module) {
       [](const std::string& kind, py::handle tensor, std::optional<int64_t> dim, int64_t number) -> py::object {
         if (!current().hasSizesOf(tensorOf(tensor))) return py::none();
         c10::SymNode node = current().layoutOf(c10::Symbol::fromQualString(kind), tensorOf(tensor), dim, number);
-        return node ? toPythonNode(std::move(node)) : py::none();
-      });
+        return node ? toPythonNode(std::move(node)) : py::bool_(false);
+      },
+      "None if the tensor is no part of the trace, False if it is one of a transform's.");
   // The number in a tensor of one element: of its own kind, or converted to `kind`, int or float. Returns number and
   // node; None if there is no such number.
   module.def("_trace_item", [](py::handle tensor, py::handle kind) -> py::object {
