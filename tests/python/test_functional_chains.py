@@ -15,7 +15,7 @@ def agree(views, seed):
 @pytest.mark.parametrize("view", chains.VIEWS)
 def test_views(view):
     """With each write, of all sizes that it fits."""
-    assert sum(agree((view,), seed) for seed in range(12)) > 0
+    assert sum(agree((view,), seed) for seed in range(5)) > 0
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -23,6 +23,6 @@ def test_views(view):
 def test_chains(length, part):
     choose = random.Random(10 * length + part)
     fit = 0
-    for seed in range(60):
+    for seed in range(25):
         fit += agree(tuple(choose.choices(list(chains.VIEWS), k=length)), seed) > 0
-    assert fit > 10
+    assert fit > 4
