@@ -13,7 +13,6 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ops/nesting.h"
 #include "cresset/ops/without_autocast.h"
-#include "cresset/program/class_methods.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -358,7 +357,7 @@ void Emitter::emitCallMethod(const Liveness::NodeInfo& info) {
   // A class has no subclasses, so only an interface's methods are found at run time.
   const Node& node = *info.node;
   const auto type = node.input(size_t(0))->type()->cast<c10::ClassType>();
-  torch::jit::Function* method = type ? findMethodOf(*type, node.s(attr::name)) : nullptr;
+  torch::jit::Function* method = type ? type->findMethod(node.s(attr::name)) : nullptr;
   if (method) return emitPool(Op::CallFunction, info, functionSite(method));
   emitInterfaceCall(info);
 }

@@ -31,7 +31,7 @@
 #include "cresset/passes/inline_subgraphs.h"
 #include "cresset/passes/pass.h"
 #include "cresset/passes/pipelines.h"
-#include "cresset/program/class_methods.h"
+#include "cresset/program/program.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -225,7 +225,7 @@ Function* calleeOf(const Node* node) {
   if (node->kind() == prim::CallFunction) {
     if (auto type = node->input(0)->type()->cast<c10::FunctionType>()) function = type->function();
   } else if (node->kind() == prim::CallMethod) {
-    if (auto type = node->input(0)->type()->cast<c10::ClassType>()) function = findMethodOf(*type, node->s(attr::name));
+    if (auto type = node->input(0)->type()->cast<c10::ClassType>()) function = type->findMethod(node->s(attr::name));
   }
   return dynamic_cast<Function*>(function);  // null for methods of custom C++ classes, which have no graph
 }

@@ -1,5 +1,5 @@
 // The methods of classes for who reads them while another thread may define more: c10 keeps them in a vector without a
-// lock. Methods are added under the lock of definitions.
+// lock. Methods are added under the lock of definitions. Not for who holds Python's lock, which comes after that one.
 #pragma once
 
 #include <string>
