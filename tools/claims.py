@@ -239,6 +239,16 @@ NUMBERS = [
     ("docs/decisions/0001-zip-container.md", r"file's size and (\d+) MiB", LOADING),
     ("docs/decisions/0003-untrusted-programs.md", r"type has at most ([\d,]+) parts", PARTS),
     (
+        "docs/decisions/0003-untrusted-programs.md",
+        r"trusted has at most ([\d,]+) attributes",
+        lambda: constant("frontend/class_members.h", "kMaxMembers"),
+    ),
+    (
+        "docs/decisions/0003-untrusted-programs.md",
+        r"of any graph has at most ([\d,]+)",
+        lambda: constant("ir/node.cpp", "kMaxAttributes"),
+    ),
+    (
         "docs/decisions/0006-alias-analysis.md",
         r"bounded \((\d+) locations\)",
         lambda: constant("analysis/points_to.h", "kMaxLocations"),

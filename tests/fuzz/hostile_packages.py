@@ -374,8 +374,8 @@ def try_one(archive, before):
     return outcome
 
 
-def child(seed, indices):
-    known = records()
+def child(case, known, indices):
+    """Each index by `case(known, index, before)`, which says what came of it."""
     os.unsetenv(CALLED)
     before = resident()
     size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -383,13 +383,13 @@ def child(seed, indices):
     for index in indices:
         print("at", index, flush=True)
         signal.alarm(SECONDS)
-        print(try_one(hostile(known, seed, index), before), flush=True)
+        print(case(known, index, before), flush=True)
     print("end", flush=True)
 
 
-def run_part(seed, indices, folder):
+def run_part(program, seed, indices, folder):
     """What each came to, and what is wrong with the one at which the child ended."""
-    command = [sys.executable, __file__, "--seed", str(seed), "--indices", f"{indices[0]}:{indices[-1] + 1}"]
+    command = [sys.executable, program, "--seed", str(seed), "--indices", f"{indices[0]}:{indices[-1] + 1}"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
     lines = done.stdout.splitlines()
     if lines and lines[-1] == "end":
@@ -402,24 +402,24 @@ def run_part(seed, indices, folder):
     )
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(program, description, what, records, case):
+    """Runs `case(records(), seed, index, before)` for each index, in child processes of `program`, whose arguments these are."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="this one, in this process")
     parser.add_argument("--indices", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.only is not None:
-        known = records()
-        return print(try_one(hostile(known, args.seed, args.only), resident()))
+        return print(case(records(), args.seed, args.only, resident()))
     if args.indices:
         first, end = map(int, args.indices.split(":"))
-        return child(args.seed, range(first, end))
+        return child(lambda known, index, before: case(known, args.seed, index, before), records(), range(first, end))
     outcomes, faults = {}, []
     with tempfile.TemporaryDirectory() as folder:
         at = 0
         while at < args.count:
-            results, fault, why = run_part(args.seed, range(at, min(at + PART, args.count)), folder)
+            results, fault, why = run_part(program, args.seed, range(at, min(at + PART, args.count)), folder)
             for result in results:
                 outcomes[result] = outcomes.get(result, 0) + 1
             if fault is None:
@@ -429,7 +429,7 @@ def main():
             print(f"FAULT at {fault}: {why}", flush=True)
             at = fault + 1
     print(
-        f"{args.count} packages:", ", ".join(f"{n} {what}" for what, n in sorted(outcomes.items(), key=lambda p: -p[1]))
+        f"{args.count} {what}:", ", ".join(f"{n} {what}" for what, n in sorted(outcomes.items(), key=lambda p: -p[1]))
     )
     if faults:
         sys.exit(f"{len(faults)} faults; --seed {args.seed} --only {faults[0]} repeats the first")
@@ -437,7 +437,13 @@ def main():
 
 if __name__ == "__main__":
     try:
-        main()
+        main(
+            __file__,
+            __doc__,
+            "packages",
+            records,
+            lambda known, seed, index, before: try_one(hostile(known, seed, index), before),
+        )
     except Exception:  # noqa: BLE001
         traceback.print_exc()
         sys.exit(3)

@@ -597,11 +597,6 @@ CALLS = {
         ("torch.nn.functional.grid_sample(a, b, align_corners=False)", randn(1, 2, 3, 4, 5), randn(1, 2, 3, 3, 3) / 3)
     ],
     # Losses.
-    "aten::cosine_similarity": [
-        ("torch.cosine_similarity(a, b)", X, Y),
-        ("torch.cosine_similarity(a, b, -1)", randn(2, 3, 4), Z),
-        ("torch.cosine_similarity(a, b, 0)", Z, randn(4, seed=9)),
-    ],
     "aten::smooth_l1_loss": [
         *[(f"torch.ops.aten.smooth_l1_loss(a, b, {r}, 0.7)", X, Y) for r in range(3)],
         ("torch.ops.aten.smooth_l1_loss(torch.softmax(a, 1), b)", randn(1, 4), Y),
@@ -790,6 +785,11 @@ CALLS = {
 
 #: Calls of composite operators that are decomposed into operators with rules.
 COMPOSITES = [
+    ("torch.cosine_similarity(a, b)", X, Y),
+    ("torch.cosine_similarity(a, b, -1)", randn(2, 3, 4), Z),
+    ("torch.cosine_similarity(a, b, 0)", Z, randn(4, seed=9)),
+    ("torch.cosine_similarity(a, b, 1, 2.5)", X, Y),  # lengths below eps
+    ("torch.cosine_similarity(a, b)", X, plain(Y)),
     ("torch.ops.aten.nll_loss(torch.log_softmax(a, 1), i)", X),
     ("torch.ops.aten.nll_loss(a, i, d)", X, None, None, plain(P[0])),
     ("torch.ops.aten.nll_loss2d(a, i.view([1, 1, 3]))", randn(1, 4, 1, 3)),

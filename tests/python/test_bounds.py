@@ -470,6 +470,44 @@ def test_older_archives_with_many_attributes():
 # ---- names of archives
 
 
+def test_classes_of_very_many_members():
+    """c10 searches them one by one: a class that is not trusted has at most 16,384, counted together."""
+
+    def modern(code, **options):
+        return cresset.load(archive(b"", {"code/__torch__.py": HEAD + code}), **options)
+
+    def members(count):
+        return "".join(f"  a{i} : Final[int] = {i}\n" for i in range(10)) + "".join(
+            f"  def f{i}(self):\n    return 1\n" for i in range(count)
+        )
+
+    refused = "class 'M' has {} attributes and methods; a program that is not trusted may have 16384 in a class"
+    assert modern(members(1000)).f999() == 1
+    with pytest.raises(cresset.ArchiveError, match=refused.format(16385)):
+        modern(members(16_375))
+    assert modern(members(16_375), trusted=True).f16000() == 1
+    with pytest.raises(cresset.ArchiveError, match=refused.format(16385)):
+        modern("".join(f"  x{i} : Final[int] = 1\n" for i in range(16_385)))
+    with pytest.raises(cresset.ArchiveError, match=refused.format(20_001)):
+        modern("  __forward_hooks__ = [" + '"f", ' * 20_000 + "]\n  def f(self):\n    return 1\n")
+    attributes = [{"name": f"a{i}", "type": "int", "id": i % 3000} for i in range(16_385)]
+    values = b"\x80\x02" + pair(*map(number, range(3000))) + b"."
+    with pytest.raises(cresset.ArchiveError, match=refused.format(16385)):
+        cresset.load(older({"attributes": attributes}, {"attributes.pkl": values}))
+    code = "".join(f"def f{i}(self) -> int:\n  return 1\n" for i in range(16_385))
+    with pytest.raises(cresset.ArchiveError, match=refused.format(16385)):
+        cresset.load(older({"torchscriptArena": {"key": "code/m.py"}}, {"code/m.py": code}))
+
+
+def test_attributes_that_code_adds():
+    """In a class whose __init__ sets them."""
+    sets = "".join(f"    self.a{i} = 1\n" for i in range(16_385))
+    code = HEAD + "  def f(self):\n    return __torch__.C().a1\nclass C(object):\n  def __init__(self):\n" + sets
+    assert cresset.load(archive(b"", {"code/__torch__.py": code}), trusted=True).f() == 1
+    with pytest.raises(cresset.UserError, match="class '__torch__.C' has 16385 attributes and methods"):
+        cresset.load(archive(b"", {"code/__torch__.py": code})).f()
+
+
 def test_names_of_very_many_parts():
     path = "a/" * 200
     data = archive(

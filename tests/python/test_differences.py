@@ -731,3 +731,45 @@ def test_every_row_of_the_document_has_a_test():
     shown = {*ROWS, *SCRIPTED, *DIFFERENCES, *BEHAVIOURS, *functions, *(path.name for path in folder.glob("*.py"))}
     without = [line for line, names in rows_of_the_document() if not names & shown]
     assert not without
+
+
+def test_results_that_are_not_eagers():
+    """The table of docs/differences.md."""
+    unit = cresset.CompilationUnit("""
+def fill(x, m, v: float):
+    return (x * 1).masked_fill(m, v) + 0
+def constant(x, m):
+    return (x * 1).masked_fill(m, 1e40) + 0
+def std(x):
+    return torch.std(x * 1, []) * 2
+def products(x):
+    return torch.cumprod(x * 1, 0) * 2
+def norm(x):
+    return torch.linalg.vector_norm(x * 1, 0.0) * 2
+""")
+    x, mask = torch.tensor([1.0, -2.0, 3.0]), torch.tensor([True, False, True])
+    for _ in range(3):
+        unit.fill(x, mask, 1.0)
+        with pytest.raises(RuntimeError, match="without overflow"):
+            unit.constant(x, mask)
+    cresset.wait_for_compilation()
+    unit.fill(x, mask, 1.0)
+    assert unit.fill(x, mask, 1e40).tolist() == [float("inf"), -2.0, float("inf")]
+
+    def gradient(function, values):
+        for _ in range(3):
+            x = torch.tensor(values, requires_grad=True)
+            (found,) = torch.autograd.grad(function(x).sum(), x, allow_unused=True)
+        return found
+
+    values = [1.0, -2.0, 3.0]
+    assert torch.equal(gradient(unit.std, values), gradient(lambda x: torch.std(x) * 2, values))
+    assert gradient(lambda x: torch.std(x, []) * 2, values).isinf().all()
+    assert gradient(unit.products, [2.0, 0.0, 0.0, float("inf")]).isnan().any()
+    assert not gradient(lambda x: torch.cumprod(x, 0), [2.0, 0.0, 0.0, float("inf")]).isnan().any()
+    assert gradient(unit.norm, values).tolist() == [0, 0, 0]
+    assert gradient(lambda x: torch.linalg.vector_norm(x, 0.0), values) is None
+    numbers = cresset.script({float("nan"): 1.0})
+    assert len(dict(numbers.items())) == 1
+    with pytest.raises(KeyError):
+        dict(numbers)

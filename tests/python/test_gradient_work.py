@@ -34,7 +34,6 @@ MORE = {
     "aten::linalg_slogdet": (1, AGAIN),  # the factors
     "aten::slogdet": (1, AGAIN),
     "aten::nll_loss_nd": (1, AGAIN),  # the total weight; in one, two and four dimensions it is kept
-    "aten::cosine_similarity": (4, AGAIN),  # lengths
     "cresset::attention": (3, AGAIN),  # the mask as numbers
     "aten::pow.Scalar": (1, "the logarithm of the base is computed as a tensor"),
     "aten::celu": (1, "the inverse of a number is rounded by a tensor"),

@@ -383,6 +383,16 @@ REGIONS_KEEP_MORE = {
     "aten::conv3d.padding",
     "aten::adaptive_avg_pool2d",
 }
+#: The same, and others, where the caller writes.
+KEPT_AFTER_THE_CALL = {
+    # Less.
+    "aten::addcdiv",
+    "aten::ldexp.Tensor",
+    # More: rows of an input that is not contiguous, an operand that is summed first, an input of which only sizes matter.
+    "aten::linear",
+    "aten::einsum",
+    "aten::adaptive_avg_pool1d",
+}
 
 
 def subsets(call):
@@ -416,6 +426,30 @@ def has_errors_of_autograd(_, expression, tensors, changed, wanted):
     letters = [letter for letter, tensor in zip(LETTERS, tensors, strict=False) if tensor is not None]
     before = [] if changed == "r" else [f"{changed} = torch.add({changed}, 0)"]
     lines = [*before, *statements, f"r = {last}", f"{changed}.mul_(2)", f"return r * 2, {changed} + 1"]
+    return agree_on_writes(letters, lines, tensors, wanted, lambda results, _: results)
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_what_autograd_keeps_after_the_call(part):
+    """The same of a write by the caller, to what the program has returned or was given."""
+    differ = [case for case in CASES[part::8] if not has_errors_after_the_call(*case)]
+    found = {name for name, *_ in differ if "_backward" not in name}
+    assert found <= REGIONS_KEEP_LESS | REGIONS_KEEP_MORE | KEPT_AFTER_THE_CALL, differ
+
+
+def has_errors_after_the_call(_, expression, tensors, changed, wanted):
+    *statements, last = expression.split("; ")
+    letters = [letter for letter, tensor in zip(LETTERS, tensors, strict=False) if tensor is not None]
+
+    def write(results, given):
+        (results[-1] if changed == "r" else given[letters.index(changed)]).detach().mul_(2)
+        return results
+
+    result = "r * 2 + 1, r" if changed == "r" else "[r * 2 + 1]"
+    return agree_on_writes(letters, [*statements, f"r = {last}", f"return {result}"], tensors, wanted, write)
+
+
+def agree_on_writes(letters, lines, tensors, wanted, write):
     text = f"def f({', '.join(letters)}, m: Tensor, i: Tensor):\n" + "".join(f"    {line}\n" for line in lines)
     function = cresset.CompilationUnit(text).f
 
@@ -425,7 +459,8 @@ def has_errors_of_autograd(_, expression, tensors, changed, wanted):
         leaves = [t for t in given if t.requires_grad]
         torch.manual_seed(0)
         try:
-            results = [r for r in function(*given, MASK, INDEX) if r.requires_grad]
+            results = write(function(*given, MASK, INDEX), given)
+            results = [r for r in results if r.requires_grad]
             total = sum((r * (r.detach() + 1)).sum() for r in results)
             return [*results, *torch.autograd.grad(total, leaves, allow_unused=True)]
         except Exception as error:
@@ -443,3 +478,24 @@ def has_errors_of_autograd(_, expression, tensors, changed, wanted):
         if a is not None and b is not None:  # a region returns zeros where no gradient comes
             torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12, equal_nan=True)
     return True
+
+
+@pytest.mark.parametrize(
+    "text", ["torch.cosine_similarity(x, y)", "torch.nn.functional.linear(x, w)", "torch.ops.aten.put(x, i, y[0, 0])"]
+)
+@pytest.mark.parametrize("changed", ["x", "y"])
+def test_what_only_sizes_or_results_matter_of_is_not_kept(text, changed):
+    """A write to it after the call is no error of the backward pass, and changes nothing."""
+    function = cresset.CompilationUnit(f"def f(x, y, w, i: Tensor):\n    return {text} * 2 + 1\n").f
+    w, i = torch.randn(5, 4, generator=torch.Generator().manual_seed(0)), torch.tensor([1, 3, 0, 2])
+    for _ in range(3):
+        x, y = (torch.linspace(-1, 2, 24).view(2, 3, 4).requires_grad_(letter == "x") for letter in "xy")
+        result = function(x, y, w, i)
+        if changed == "x" and "cosine" in text:
+            changed = "y"  # x is kept
+        {"x": x, "y": y}[changed].detach().mul_(3)
+        (found,) = torch.autograd.grad(result.sum(), x)
+        x = torch.linspace(-1, 2, 24).view(2, 3, 4).requires_grad_()
+        y = x.detach().clone()
+        (expected,) = torch.autograd.grad((eval(text) * 2 + 1).sum(), x)
+        torch.testing.assert_close(found, expected)

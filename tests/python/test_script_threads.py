@@ -1,5 +1,6 @@
 """Several threads script at once: the definition lock is taken before the GIL, so that nobody waits for both."""
 
+import copy
 import threading
 import types
 
@@ -143,3 +144,30 @@ def test_scripts_and_traces_at_once():
         thread.join(120)
     assert not any(thread.is_alive() for thread in threads), "a deadlock"
     assert not failures
+
+
+def test_saving_while_methods_are_defined():
+    """Copies share their class: what one defines is a method of all."""
+    module = cresset.script(torch.nn.Linear(2, 2))
+    stop, errors = threading.Event(), []
+
+    def save():
+        while not stop.is_set():
+            try:
+                cresset._serialization.save_to_buffer(module)
+                cresset.freeze(copy.deepcopy(module).eval())
+            except Exception as error:  # noqa: BLE001
+                errors.append(error)
+
+    threads = [threading.Thread(target=save) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for i in range(300):
+        module.define(f"def f{i}(self, x: Tensor):\n    return self.forward(x) + {i}\n")
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    loaded = cresset.load(cresset._serialization.save_to_buffer(module))
+    x = torch.ones(1, 2)
+    assert torch.equal(loaded.f299(x), module(x) + 299)

@@ -1411,6 +1411,19 @@ def test_limits_of_an_archive():
     assert len(module.table(10)) == 10
 
 
+@pytest.mark.parametrize(
+    "program, count, words", [("hostile_layouts.py", 150, "150 archives:"), ("hostile_commands.py", 60, "60 commands:")]
+)
+def test_hostile_files(tmp_path, program, count, words):
+    """Archives of the older layout, of bundled inputs, lite ones and with __setstate__; and the commands, given such files, damaged sources and graphs."""
+    path = Path(__file__).parents[1] / "fuzz" / program
+    command = [sys.executable, str(path), "--count", str(count), "--seed", "7"]
+    env = dict(os.environ, CRESSET_COMMAND=str(Path(os.environ.get("CRESSET_COMMAND", "cresset")).resolve()))
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert words in done.stdout
+
+
 def test_the_command(tmp_path):
     command = os.environ.get("CRESSET_COMMAND")
     assert command, "CRESSET_COMMAND must name the built command; run the tests through ./dev test"
@@ -2161,6 +2174,26 @@ def test_a_fork_that_passes_a_limit_ends_the_call(trusted, limits):
         with pytest.raises(cresset.LimitError):
             module(10)
         assert time.process_time() - start < 8
+
+
+@pytest.mark.parametrize(
+    "body", ["torch.jit.fork(self.g, 0)", "f = torch.jit.fork(self.behind, f)", "l.append(torch.jit.fork(self.g, 0))"]
+)
+@pytest.mark.parametrize("trusted", [False, True])
+def test_dropping_forks_is_within_the_limit_of_time(trusted, body):
+    module = cresset.ScriptModule()
+    setup = "    f = torch.jit.fork(self.g, 0)\n    l: List[Future[int]] = []\n"
+    module.define(FORKS_FORKS + f"def many(self):\n{setup}    while True:\n        {body}\n")
+    buffer = io.BytesIO()
+    cresset.save(module, buffer)
+    loaded = cresset.load(buffer.getvalue(), trusted=trusted, limits=cresset.Limits(seconds=1))
+    taken = []
+    for _ in range(3):
+        start = time.process_time()
+        with pytest.raises(cresset.LimitError):
+            loaded.many()
+        taken.append(time.process_time() - start)
+    assert min(taken) < 1.5 or trusted  # forks of a trusted program run meanwhile, on other threads
 
 
 @pytest.mark.parametrize("trusted", [False, True])

@@ -14,6 +14,7 @@
 #include "cresset/ir/structure.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/upgraders.h"
+#include "cresset/program/class_methods.h"
 
 namespace cresset {
 
@@ -38,7 +39,7 @@ void CodeFiles::printAll() {
     if (const auto* type = std::get_if<c10::NamedTypePtr>(&definition.what)) {
       printDefinition(file, *type, definition.name.name(), options_);
       if (auto cls = (*type)->cast<c10::ClassType>()) {
-        for (const auto& functions : {cls->methods(), cls->getForwardHooks(), cls->getForwardPreHooks()}) {
+        for (const auto& functions : {methodsOf(*cls), cls->getForwardHooks(), cls->getForwardPreHooks()}) {
           for (torch::jit::Function* method : functions) {
             if (auto* ours = dynamic_cast<Function*>(method)) version_.cover(*ours->definition());
           }

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "cresset/frontend/prelude.h"
+#include "cresset/program/class_methods.h"
 #include "cresset/support/error.h"
 #include "cresset/support/string_literal.h"
 
@@ -67,7 +68,7 @@ class DefinitionPrinter {
     auto print = [&](torch::jit::Function* function) {
       if (printed.insert(function->name()).second) printMethod(type, function);
     };
-    for (torch::jit::Function* method : type.methods()) print(method);
+    for (torch::jit::Function* method : methodsOf(type)) print(method);
     for (torch::jit::Function* hook : type.getForwardHooks()) print(hook);
     for (torch::jit::Function* hook : type.getForwardPreHooks()) print(hook);
     if (out_.size() == start) out_ << "  pass\n";

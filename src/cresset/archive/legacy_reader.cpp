@@ -11,6 +11,7 @@
 #include <charconv>
 
 #include "cresset/archive/json.h"
+#include "cresset/frontend/class_members.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/support/error.h"
@@ -172,6 +173,7 @@ class ModelReader {
     cx_.budget.charge(kAttributeBytes + 2 * name.size(), site(json.offset), "the attributes of this archive");
     if (name.empty()) fail(json, "an attribute has no name");
     if (type.findAttributeSlot(name)) fail(json, "the attribute '" + name + "' is there twice");
+    requireFewMembers(program_, type.name()->name(), type.numAttributes() + 1, {});
     type.addAttribute(name, of, parameter, buffer);
   }
 

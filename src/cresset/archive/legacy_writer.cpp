@@ -17,6 +17,7 @@
 #include "cresset/archive/pickler.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ops/object_slots.h"
+#include "cresset/program/class_methods.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -230,7 +231,7 @@ class ModelJsonWriter {
   std::string writeCode(const c10::ClassType& type, const std::string& path) {
     CodeText text;
     text << kFirstLine;
-    for (torch::jit::Function* method : type.methods()) {
+    for (torch::jit::Function* method : methodsOf(type)) {
       auto* ours = dynamic_cast<Function*>(method);
       if (!ours) fail("its method '" + method->name() + "' is no script function.");
       printCode(text, *ours, method->name(), 0, code_);

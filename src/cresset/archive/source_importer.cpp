@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_set>
 
 #include "cresset/archive/archive_values.h"
+#include "cresset/frontend/class_members.h"
 #include "cresset/frontend/emitter.h"
 #include "cresset/frontend/prelude.h"
 #include "cresset/ir/parser.h"
@@ -134,11 +136,13 @@ void SourceImporter::declareMethods(
   const ZipEntry* entry = zip_->find(record);
   if (!entry) ArchiveSite{zip_->file(), record, 0}.fail("the archive has no such record");
   const auto file = readFile(*entry, record, debug_record);
+  std::unordered_set<std::string> names;  // the class searches its own one by one
+  for (size_t i = 0; i < cls->numAttributes(); ++i) names.insert(cls->getAttributeName(i));
   for (const CodeBlock& block : file->blocks()) {
     const size_t signature_end = file->signatureEnd(block);
     if (block.kind != CodeBlock::Function || signature_end == std::string::npos)
       zip_->site(*entry, block.begin).fail("only methods are expected here");
-    if (cls->findMethod(std::string(block.name)) || cls->findAttributeSlot(std::string(block.name)))
+    if (!names.insert(std::string(block.name)).second)
       zip_->site(*entry, block.begin).fail("the module has '" + std::string(block.name) + "' twice");
     declareMethod(cls, file, block, signature_end);
   }
@@ -237,6 +241,7 @@ void SourceImporter::declareMethod(
     Def def = SourceParser(file->source(block.begin, block.end)).parseFunction();
     emitFunction(function, def, importer, raw ? c10::TypePtr(raw->shared_from_this()) : c10::TypePtr());
   };
+  requireFewMembers(program_, cls->name()->name(), cls->numAttributes() + cls->methods().size() + 1, head.range());
   c10::QualifiedName name(*cls->name(), head.name().name());
   Function& function = program_.declare(name, std::move(body));
   function.setSourceRange(head.range());

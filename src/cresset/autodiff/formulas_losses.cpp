@@ -51,20 +51,15 @@ def poisson(x: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, 
     loss = loss + stirling.masked_fill(target <= 1, 0)
   return averaged(loss, reduction)
 
-# Of the cosine of the angle between two tensors. Lengths below `eps` count as that in all
+# The cosine of the angle between two tensors. Lengths below `eps` count as that in all
 # other ways, but have their own gradients.
-def cosine_gradients(grad: Tensor, x: Tensor, y: Tensor, dim: int, eps: float, wanted: List[bool]) -> Tuple[Optional[Tensor], Optional[Tensor]]:
+def cosine(x: Tensor, y: Tensor, dim: int, eps: float) -> Tensor:
   a, b = torch.broadcast_tensors([x, y])
-  norm_a, norm_b = torch.linalg_vector_norm(a, 2, [dim], True), torch.linalg_vector_norm(b, 2, [dim], True)
-  length_a, length_b = norm_a.clamp_min(eps), norm_b.clamp_min(eps)
-  unit_a, unit_b = a / length_a, b / length_b
-  g = grad.unsqueeze(dim).expand(a.size())
-  of_x = reduced(cosine_gradient(g * unit_b, a, unit_a, norm_a, length_a, dim), x) if wanted[0] else None
-  return of_x, reduced(cosine_gradient(g * unit_a, b, unit_b, norm_b, length_b, dim), y) if wanted[1] else None
+  return (unit_along(a, dim, eps) * unit_along(b, dim, eps)).sum([dim])
 
-def cosine_gradient(grad: Tensor, x: Tensor, unit: Tensor, norm: Tensor, length: Tensor, dim: int) -> Tensor:
-  of_length = (-grad * (unit / length)).sum(dim, True)
-  return grad / length + norm_gradient(of_length, x, 2.0, norm, [dim], True)
+def unit_along(x: Tensor, dim: int, eps: float) -> Tensor:
+  norm = torch.linalg_vector_norm(x, 2, [dim], True)
+  return x / torch.where(norm < eps, norm - norm.detach() + eps, norm)
 
 def of_classes(weight: Tensor, like: Tensor) -> Tensor:
   sizes: List[int] = []

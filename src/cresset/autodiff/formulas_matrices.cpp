@@ -23,9 +23,11 @@ def rows(x: Tensor) -> Tensor:
   return x.flatten(0, -2)
 
 def linear_gradients(grad: Tensor, input: Tensor, weight: Tensor, bias: Optional[Tensor], wanted: List[bool]) -> Tuple[Optional[Tensor], Optional[Tensor], Optional[Tensor]]:
-  g, x = rows(grad), rows(input)
-  of_input = left(g, weight.t(), x).reshape(input.size()) if wanted[0] else None
-  of_weight = right(g, x, weight.t()).t() if wanted[1] else None
+  g = rows(grad)
+  of_input: Optional[Tensor] = None
+  if wanted[0]:
+    of_input = torch.ops.cresset.mm(g, weight, torch.ops.cresset.is_column_major(input)).reshape(input.size())
+  of_weight = right(g, rows(input), weight.t()).t() if wanted[1] else None
   return of_input, of_weight, reduced(g, torch._unwrap_optional(bias)) if wanted[2] else None
 
 def product(sizes: List[int]) -> int:

@@ -11,6 +11,7 @@
 
 #include "cresset/frontend/annotations.h"
 #include "cresset/frontend/calls.h"
+#include "cresset/frontend/class_members.h"
 #include "cresset/frontend/declarations.h"
 #include "cresset/frontend/exceptions.h"
 #include "cresset/frontend/messages.h"
@@ -131,6 +132,9 @@ class ClassDefiner {
 
   c10::NamedTypePtr define() {
     const ClassKind kind = classify();
+    const size_t hooks = body_.pre_hooks.size() + body_.hooks.size();  // each is looked for among the methods
+    requireFewMembers(
+        program_, def_.name().name(), body_.members.size() + body_.methods.size() + hooks, def_.name().range());
     try {
       switch (kind) {
         case ClassKind::Plain:
@@ -155,6 +159,12 @@ class ClassDefiner {
   }
 
  private:
+  struct Method {
+    Function* function;
+    Def def;
+    bool is_static;
+  };
+
   ClassKind classify() const {
     bool interface = false;
     for (const Expr decorator : def_.decorators()) {
@@ -206,22 +216,21 @@ class ClassDefiner {
     auto type = c10::ClassType::create(name_, program_.asCompilationUnit(), is_module, body_.doc);
     registerType(type);
     for (const Member& member : body_.members) addMember(type, member);
-    std::vector<std::pair<Function*, Def>> methods;
+    std::vector<Method> methods;
     for (const Def& def : body_.methods) addMethod(type, def, methods);
     for (const auto& property : properties_) type->addProperty(property.name, property.getter, property.setter);
     for (const auto& [names, pre] : {std::pair{&body_.pre_hooks, true}, std::pair{&body_.hooks, false}}) {
       for (const std::string& name : *names) addHook(type, name, pre);
     }
-    for (auto& [method, def] : methods) {
-      const bool is_static = type->findStaticMethod(method->name()) == method;
-      declareSchema(*method, def, names_, is_static ? nullptr : TypePtr(type));
+    for (const Method& method : methods) {
+      declareSchema(*method.function, method.def, names_, method.is_static ? nullptr : TypePtr(type));
     }
     return type;
   }
 
   void addMember(const c10::ClassTypePtr& type, const Member& member) {
     checkTimeLimit();
-    if (type->findAttributeSlot(member.name) || type->findConstant(member.name)) {
+    if (member_names_.contains(member.name)) {
       throw UserError("'" + member.name + "' is declared twice", member.range);
     }
     if (!member.type || (member.value && !isFinal(*member.type))) {
@@ -234,15 +243,17 @@ class ClassDefiner {
       // A Final without a value is an attribute that __init__ sets.
       const bool bare = isFinal(*member.type) && member.type->kind() != TK_SUBSCRIPT;
       if (bare) return;
+      member_names_.insert(member.name);
       const bool is_parameter = body_.parameters.contains(member.name);
       type->addAttribute(member.name, read(*member.type), is_parameter, body_.buffers.contains(member.name));
       return;
     }
+    member_names_.insert(member.name);
     TypePtr hint = member.type->kind() == TK_SUBSCRIPT ? read(*member.type) : TypePtr();
     type->addConstant(member.name, evaluateConstant(*member.value, hint, program_, names_));
   }
 
-  void addMethod(const c10::ClassTypePtr& type, const Def& raw, std::vector<std::pair<Function*, Def>>& methods) {
+  void addMethod(const c10::ClassTypePtr& type, const Def& raw, std::vector<Method>& methods) {
     checkTimeLimit();
     DecoratedDef decorated = applyDecorators(raw);
     const std::string& name = raw.name().name();
@@ -257,10 +268,10 @@ class ClassDefiner {
         break;
     }
     const std::string& method_name = decorated.def.name().name();
-    if (type->findMethod(method_name) || type->findStaticMethod(method_name)) {
+    if (!method_names_.insert(method_name).second) {
       throw UserError("method '" + name + "' is defined twice; overloads are not supported", raw.name().range());
     }
-    if (type->findAttributeSlot(method_name) || type->findConstant(method_name)) {
+    if (member_names_.contains(method_name)) {
       throw UserError("method '" + name + "' has the name of an attribute", raw.name().range());
     }
     const bool is_static = decorated.role == Role::StaticMethod;
@@ -273,7 +284,7 @@ class ClassDefiner {
     }
     if (decorated.role == Role::Getter) properties_.push_back({name, &method, nullptr});
     if (decorated.role == Role::Setter) setterOf(name, raw.range()) = &method;
-    methods.emplace_back(&method, decorated.def);
+    methods.push_back({&method, decorated.def, is_static});
   }
 
   torch::jit::Function*& setterOf(const std::string& name, const SourceRange& range) {
@@ -369,6 +380,7 @@ class ClassDefiner {
   std::shared_ptr<SourceNames> names_;
   ClassBody body_;
   std::vector<c10::ClassType::Property> properties_;
+  std::unordered_set<std::string> member_names_, method_names_;  // of a class, which searches its own one by one
 };
 
 }  // namespace

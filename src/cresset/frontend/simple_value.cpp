@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "cresset/frontend/calls.h"
+#include "cresset/frontend/class_members.h"
 #include "cresset/frontend/iterables.h"
 #include "cresset/frontend/messages.h"
 #include "cresset/frontend/special_forms.h"
@@ -153,6 +154,7 @@ void declareAttribute(
     cls.unsafeRemoveConstant(name);
     cls.addConstant(hiddenConstant(name), *otherwise);
   }
+  requireFewMembers(cx.program, typeName(cls), cls.numAttributes() + 1, range);
   cls.addAttribute(name, std::move(type));
   if (!needs_default) return;
   InsertPointGuard at(cx.graph, *cx.graph.block()->nodes().begin());

@@ -12,6 +12,7 @@
 
 #include "cresset/ir/printer.h"
 #include "cresset/ops/policy.h"
+#include "cresset/program/class_methods.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -103,7 +104,7 @@ MethodSite::Found MethodSite::find(const c10::ivalue::Object& object) const {
   for (const Target* t = first_.load(std::memory_order_acquire); t; t = t->next, ++count) {
     if (t->type == type) return {t->function, t};
   }
-  torch::jit::Function* function = type->findMethod(name_);
+  torch::jit::Function* function = findMethodOf(*type, name_);
   if (!function) {
     throw ScriptRaise(
         "builtins.AttributeError", "'" + cresset::toString(*type) + "' object has no method '" + name_ + "'");

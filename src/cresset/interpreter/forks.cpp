@@ -80,10 +80,12 @@ class ScriptState::Guard {
 ForkCharge::ForkCharge(std::shared_ptr<RunBudget> budget, size_t bytes)
     : budget_(std::move(budget)), bytes_(static_cast<int64_t>(bytes)) {
   budget_->addContainers(bytes_);
+  budget_->addForks(1);
 }
 
 ForkCharge::~ForkCharge() {
   budget_->addContainers(-bytes_);
+  budget_->addForks(-1);
 }
 
 ForkedRun::~ForkedRun() {
@@ -202,7 +204,7 @@ FuturePtr startFork(std::shared_ptr<const Code> code, std::vector<c10::IValue> i
   fork.run = std::make_shared<Run>();
   fork.future = future;
   fork.state = std::make_shared<const ScriptState>();
-  if (RunBudget* budget = RunBudget::current(); budget && budget->limitsMemory()) {
+  if (RunBudget* budget = RunBudget::current(); budget) {
     fork.charge = std::make_shared<const ForkCharge>(
         budget->shared_from_this(), kForkBytes + code->num_registers * sizeof(c10::IValue));
   }

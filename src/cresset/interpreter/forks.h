@@ -23,7 +23,8 @@ class ScriptState;
 
 using FuturePtr = c10::intrusive_ptr<c10::ivalue::Future>;
 
-/// What a fork takes of its budget's memory while it lives, beside the containers that it makes.
+/// What a fork takes of its budget while it lives: memory, beside the containers that it makes, and the time to drop
+/// it.
 class ForkCharge {
  public:
   ForkCharge(std::shared_ptr<RunBudget> budget, size_t bytes);
@@ -41,7 +42,7 @@ struct ForkedRun {
   std::shared_ptr<Run> run;
   FuturePtr future;
   std::shared_ptr<const ScriptState> state;  // of the script at this point
-  std::shared_ptr<const ForkCharge> charge;  // null if memory is not limited
+  std::shared_ptr<const ForkCharge> charge;  // null if nothing limits it
   std::shared_ptr<void> kept;                // until the run has ended
 
   ForkedRun() = default;

@@ -9,6 +9,7 @@
 #include "cresset/interpreter/compiled_subgraph.h"
 #include "cresset/interpreter/run.h"
 #include "cresset/ops/host_callable.h"
+#include "cresset/program/class_methods.h"
 
 namespace cresset {
 
@@ -106,7 +107,7 @@ void Run::clearRegisters(const Frame& frame) {
 }
 
 void Run::enterExit(const c10::IValue& object) {
-  torch::jit::Function* function = object.toObjectRef().type()->findMethod("__exit__");
+  torch::jit::Function* function = findMethodOf(*object.toObjectRef().type(), "__exit__");
   if (!function) throw ScriptRaise("builtins.AttributeError", "__exit__");
   Stack arguments{object, c10::IValue(), c10::IValue(), c10::IValue()};
   auto* ours = dynamic_cast<Function*>(function);

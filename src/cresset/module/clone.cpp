@@ -16,6 +16,7 @@
 #include "cresset/module/values.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/policy.h"
+#include "cresset/program/class_methods.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -103,7 +104,7 @@ class Cloner {
   void cloneMethods() {
     for (size_t i = 0; i < order_.size(); ++i) {
       auto [from, to] = order_[i];
-      for (torch::jit::Function* method : from->methods()) {
+      for (torch::jit::Function* method : methodsOf(*from)) {
         auto* source = dynamic_cast<Function*>(method);
         if (source && !ignored_.methods.contains(source->name())) cloneMethod(*source, *to);
       }

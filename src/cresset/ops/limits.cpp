@@ -65,8 +65,10 @@ BudgetScope::~BudgetScope() {
 }
 
 void RunBudget::checkTime() const {
+  constexpr int64_t kDropping = 2000;  // ns; measured: 1000 to 1500
   for (const RunBudget* budget = this; budget; budget = budget->outer_.get()) {
-    if (budget->deadline_ == std::numeric_limits<int64_t>::max() || now() < budget->deadline_) continue;
+    if (budget->deadline_ == std::numeric_limits<int64_t>::max()) continue;
+    if (now() + kDropping * budget->forks_.load(std::memory_order_relaxed) < budget->deadline_) continue;
     std::string seconds = std::to_string(budget->seconds_);
     seconds.erase(std::max(seconds.find_last_not_of('0') + 1, seconds.find('.') + 2));
     throw ScriptRaise(kLimitErrorClass, "the script has run longer than its limit of " + seconds + " seconds");
@@ -107,6 +109,11 @@ bool RunBudget::addTensors(int64_t bytes) {
 void RunBudget::addContainers(int64_t bytes) {
   for (RunBudget* budget = this; budget; budget = budget->outer_.get())
     budget->containers_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void RunBudget::addForks(int64_t count) {
+  for (RunBudget* budget = this; budget; budget = budget->outer_.get())
+    budget->forks_.fetch_add(count, std::memory_order_relaxed);
 }
 
 size_t RunBudget::memoryLimit() const {

@@ -5,7 +5,8 @@
 // comes from the program (an archive's load options) or from a LimitScope; of several, the tightest counts. A run that
 // passes one ends with LimitError.
 //
-// Time is looked at between operations and loop iterations, so one long operation ends first. Memory is that of tensors
+// Time is looked at between operations and loop iterations, so one long operation ends first; what it takes to drop the
+// forks that have not ended is a part of it. Memory is that of tensors
 // that the run allocates, less what it frees, plus what its frames, arguments and forks hold: lists, dicts, strings,
 // tuples, objects, and tensors beside their data. A tensor on the CPU that does not fit is refused before it is
 // allocated, and so is a list or string whose size an operation knows before it is built, if it and the tensors do not
@@ -53,6 +54,8 @@ class RunBudget : public std::enable_shared_from_this<RunBudget> {
   bool addTensors(int64_t bytes);
   /// Bytes of lists, dicts, strings and objects, as runs count them (interpreter/container_meter.h).
   void addContainers(int64_t bytes);
+  /// Forks that have not ended, which may be fewer than before. Dropping one takes time, so that time is kept for them.
+  void addForks(int64_t count);
   /// Whether more is taken than the limit, or than the limit and a sixteenth.
   bool isOver(bool by_a_sixteenth) const;
   [[noreturn]] void throwOverMemory(size_t wanted = 0) const;
@@ -65,7 +68,7 @@ class RunBudget : public std::enable_shared_from_this<RunBudget> {
   int64_t deadline_;  // ns of the steady clock
   double seconds_ = 0;
   size_t memory_limit_;
-  std::atomic<int64_t> tensors_{0}, containers_{0};
+  std::atomic<int64_t> tensors_{0}, containers_{0}, forks_{0};
   std::shared_ptr<RunBudget> outer_;
 };
 
