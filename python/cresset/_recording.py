@@ -21,6 +21,7 @@ import weakref
 import torch
 
 from . import _C, _frames
+from ._capture_report import Origins
 from ._graph_modules import BackendError, serve
 from ._own_graphs import MIN_CALLS, steps_with_graphs
 from ._recording_calls import Calls
@@ -165,6 +166,7 @@ class Recorder(
         self.places = {}  # code and position of the instruction that each register was made for
         self.code = code
         self.here = (code, position)
+        self.places_of_checks = {}  # the same of steps without a register, by identity
         self.ways = {}  # with `fullgraph`: for each register the calls that lead to its instruction
         self.way_here = None  # the calls that lead to what is refused, if it is not the instruction that runs
         self.frames = [FrameShadow(code)]
@@ -234,7 +236,9 @@ class Recorder(
     def check(self, kind, a=-1, b=-1, object=None):
         if len(self.steps) >= MAX_STEPS:
             raise NoRow("the plan is long enough")
-        self.steps.append((kind, -1, a, b, object, ()))
+        step = (kind, -1, a, b, object, ())
+        self.steps.append(step)
+        self.places_of_checks[id(step)] = self.here
 
     def see(self, register, object):
         """What a register holds in this run."""
@@ -647,17 +651,18 @@ class Recorder(
             used = [*outputs, *((None, each) for register, _, *more in stores for each in (register, *more[:2]))]
             checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
             checks += [("CheckOwnCell", -1, -1 - place, -1, None, ()) for place in variables if place < 0]
-            steps, info = self.with_graph(checks + self.without_unused(self.steps, used), used, num_calls)
+            steps, size = self.with_graph(checks + self.without_unused(self.steps, used), used, num_calls)
             steps = [*steps, *(self.steps_of_mode(mode) if mode is not None else ())]
         except NoRow as reason:
             return self.options.refusal(self.calls_to_here(), str(reason)) if self.options.fullgraph else None
         except BackendError as error:
             return self.options.failed(error)
+        origins = Origins(size, self.steps, steps, self.places | self.places_of_checks, self.names)
         last_uses = self.with_last_uses(steps, used)
         try:
             return _frames.new_plan(
-                self.code, self.start, end, self.num_registers, len(stack), last_uses, outputs, stores, info,
-                self.saved_by(num_saved, len(steps), info),
+                self.code, self.start, end, self.num_registers, len(stack), last_uses, outputs, stores, origins,
+                self.saved_by(num_saved, len(steps), size),
             )  # fmt: skip
         except ValueError as error:
             if error.__traceback__.tb_next is not None:
