@@ -40,8 +40,10 @@ __all__ = [
 ]
 
 VARIES = object()  # what `Options.settings` has of a number that recordings have seen change
+OFTEN = 32  # runs of a plan after which the other way of a branch on a tensor is a rare one
 MAX_SETTINGS = 10_000  # numbers of a code object
 _codes = {}  # weak references to the code objects that may have plans, by identity
+_all_options = weakref.WeakSet()
 _notes = {}  # why plans ended there: {position: reason}, by the identity of the code object
 
 
@@ -74,6 +76,7 @@ class Options:
         self.traced = (
             weakref.WeakKeyDictionary()
         )  # code object -> {position of a call of a transform that is traced: kinds}
+        _all_options.add(self)
         self.branches = {}  # (identity of a code object, position): (weak reference to it, truth of a tensor, codes of plans)
 
     def __call__(self, code, position, view):
@@ -92,6 +95,12 @@ class Options:
             return
         for code in _known_codes():
             _frames.forget_plans(code, self)
+
+    def forget(self):
+        """What recordings have seen: which numbers and branches vary, kinds of traced calls."""
+        self.settings.clear()
+        self.traced.clear()
+        self.branches.clear()
 
     def note(self, code, position, reason):
         _notes.setdefault(_know(code), {})[position] = reason
@@ -112,6 +121,8 @@ class Options:
         if known is None or known() is not code:
             before, codes = truth, {}
         if before is not None and before is not truth:
+            if self.has_held(codes):  # it seldom goes the other way, and that gets a plan of its own
+                return False
             before = None
             for reference in codes.values():
                 if reference() is not None:
@@ -120,6 +131,12 @@ class Options:
         codes[id(code_of_plan)] = weakref.ref(code_of_plan)
         self.branches[id(code), position] = (weakref.ref(code), before, codes)
         return before is None
+
+    def has_held(self, codes):
+        """Whether plans of the code objects that rest on a branch have run often."""
+        found = [reference() for reference in codes.values()]
+        plans = (plan for code in found if code is not None for _, plan in _frames.plans_of(code, self))
+        return any(plan.counts[0] >= OFTEN for plan in plans)
 
     def malformed(self, code, position, error):
         """What is said of a plan that the recorder made and that is none: an error in it. The program runs on as Python, or
@@ -397,8 +414,10 @@ def is_compiling():
 
 
 def reset():
-    """Forgets all plans. What runs at the moment goes on."""
+    """Forgets all plans, and what recordings have seen. What runs at the moment goes on."""
     _notes.clear()
+    for options in list(_all_options):
+        options.forget()
     for code in _known_codes():
         _frames.forget_plans(code, None)
 

@@ -8,7 +8,6 @@ the program does between two instructions of a plan, which is nothing: a plan ca
 their result (`_rows.py`).
 """
 
-import collections
 import dis
 import functools
 import inspect
@@ -27,6 +26,7 @@ from ._own_graphs import MIN_CALLS, steps_with_graphs
 from ._recording_calls import Calls
 from ._recording_checkpoints import Checkpoints
 from ._recording_containers import Containers
+from ._recording_defaults import DEFAULTDICT, Defaults
 from ._recording_environment import Environment
 from ._recording_functional import Functional
 from ._recording_gradients import Gradients
@@ -57,6 +57,7 @@ from ._recording_values import (
     TEXT,
     Cell,
     Context,
+    DefaultKeywords,
     FrameShadow,
     Fresh,
     Generator,
@@ -96,6 +97,7 @@ def handler_at(code, position):
     return next(found, None) if code.co_exceptiontable else None
 
 
+DICTS = (dict, DEFAULTDICT)
 EQ, NE = 2, 3  # as CPython numbers comparisons
 IS_EQUAL = (EQ, NE)
 #: Steps that read what is there when the plan begins.
@@ -121,6 +123,7 @@ class Recorder(
     Lists,
     Modes,
     Environment,
+    Defaults,
 ):
     """`options` says what plans are made of (`_capture.Options`)."""
 
@@ -147,6 +150,7 @@ class Recorder(
         self.region = None  # Checkpoint, while its function runs
         self.site = None  # how many operands the instruction's call has, and the names of keywords
         self.listed = []  # dicts of parameters and buffers that were gone over
+        self.born = set()  # (identity of a dict, key) of keys that it had not when the plan was to set them
         self.grown = {}  # of these the dicts that may get a new key, and the lists: {register: container}
         self.over_views = []  # Pairs and Zipped of keys, values or items of a dict, which were listed when they were made
         self.dicts = {}  # registers that hold dicts, which were seen
@@ -265,6 +269,8 @@ class Recorder(
             elif isinstance(value, Keywords):
                 inputs = [self.register(item) for item in value.items.values()]
                 value.register = self.emit("Dict", object=tuple(value.items), inputs=inputs)
+                if isinstance(value, DefaultKeywords):
+                    value.register = self.as_defaultdict(value)
             elif isinstance(value, Fresh):
                 inputs = [self.register(item) for item in value.items]
                 if len(inputs) > 32:
@@ -329,6 +335,14 @@ class Recorder(
         else:
             self.versioned(value)
         return bool(object)
+
+    def decide(self, value):
+        """The truth of a value, checked. Of a number that tensors' contents decide, no more than that."""
+        if type(value) is Value and not value.fixed and value.register in self.of_contents and self.is_number(value):
+            if type(value.object) is not bool:
+                register = self.emit("Call", self.register(self.constant(bool)), inputs=[self.register(value)])
+                value = self.values[register] = Value(register, bool(value.object), typed=True)
+        return self.pin(value)
 
     def truth_of(self, value):
         """The truth of a tensor, checked: a branch on it that goes both ways ends plans."""
@@ -1174,10 +1188,10 @@ class Recorder(
         self.unary(frame, 2)
 
     def UNARY_NOT(self, view, frame, argument):
-        frame.stack.append(self.constant(not self.pin(frame.stack.pop())))
+        frame.stack.append(self.constant(not self.decide(frame.stack.pop())))
 
     def TO_BOOL(self, view, frame, argument):
-        frame.stack.append(self.constant(self.pin(frame.stack.pop())))
+        frame.stack.append(self.constant(self.decide(frame.stack.pop())))
 
     def COMPARE_OP(self, view, frame, argument):
         right, left = frame.stack.pop(), frame.stack.pop()
@@ -1277,11 +1291,13 @@ class Recorder(
         elif self.is_tensor(container):
             self.tensor_index(container, self.index(index))
         elif isinstance(container, Keywords):
-            key = self.key(index, (str, int))
-            if key not in container.items:
+            key = self.key_of(index)
+            if key in container.items:
+                self.pending = container.items[key]
+            elif isinstance(container, DefaultKeywords):
+                self.missing_of(container, key)
+            else:
                 self.raises(KeyError, "a key that is not there", Raised(KeyError, [self.constant(key)]))
-                return
-            self.pending = container.items[key]
         elif self.is_form(container):
             self.identical(container)
             self.pending = TypeForm()
@@ -1330,7 +1346,7 @@ class Recorder(
 
     def element(self, container, index):
         kind = type(container.object)
-        if kind in (dict, collections.defaultdict) and self.is_tensor(index):
+        if kind in DICTS and self.is_tensor(index):
             self.pending = self.entry_of(container, index)
             return
         if kind is str and isinstance(index, Value) and (self.is_number(index) or self.is_slice(index)):
@@ -1338,7 +1354,9 @@ class Recorder(
             return
         if isinstance(index, Fresh) or not isinstance(index, Value):
             raise NoRow("an element of a container")
-        if kind is dict and type(index.object) is str:
+        if kind is DEFAULTDICT:
+            self.element_of_default(container, index)
+        elif kind is dict and type(index.object) is str:
             self.typed(container)
             if not index.fixed:
                 self.pin(index)
@@ -1441,7 +1459,7 @@ class Recorder(
         value, container, index = frame.stack[-3:]
         del frame.stack[-3:]
         if isinstance(container, Keywords):
-            key = self.key(index, (str, int))
+            key = self.key_of(index)
             if not is_object(value) or self.holds(value, container):
                 raise NoRow("an iterator in a dict")
             self.changes(container)
@@ -1451,9 +1469,9 @@ class Recorder(
         if type(container) is Fresh and container.kind is list and self.is_number(index):
             self.set_element(container, index, value)
             return
-        if isinstance(container, Value) and not isinstance(container, Fresh) and type(container.object) is dict:
+        if isinstance(container, Value) and not isinstance(container, Fresh) and type(container.object) in DICTS:
             self.typed(container)
-            self.store_item(self.register(container), container.object, self.key(index), value)
+            self.store_item(self.register(container), container.object, self.key(index, (str, int)), value)
             return
         function = self.special_method(container, "__setitem__")
         if function is not None:
@@ -1600,7 +1618,7 @@ class Recorder(
         return type(value) is Value and type(value.object) is str and value.fixed
 
     def jump_if(self, view, frame, argument):
-        self.pin(frame.stack.pop())
+        self.decide(frame.stack.pop())
 
     POP_JUMP_IF_FALSE = POP_JUMP_IF_TRUE = POP_JUMP_FORWARD_IF_FALSE = POP_JUMP_FORWARD_IF_TRUE = jump_if
 

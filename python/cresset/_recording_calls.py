@@ -15,6 +15,7 @@ from torch.func import functional_call
 
 from . import _C, _frames
 from ._recording_checkpoints import CHECKPOINT
+from ._recording_defaults import DEFAULTDICT, writes_arguments
 from ._recording_environment import reads_environment
 from ._recording_functional import CHILDREN, ITERATED, ITERATED_MODULES
 from ._recording_gradients import GRAD, REQUIRES_GRAD
@@ -58,6 +59,7 @@ from ._recording_values import (
     BoundMethod,
     Context,
     Count,
+    DefaultKeywords,
     EndOfMode,
     FrameShadow,
     Fresh,
@@ -214,6 +216,14 @@ class Calls:
             self.pending = arguments[1]
         elif is_of_lists(callee.object):
             self.call_of_lists(callee, arguments, names)
+        elif writes_arguments(callee.object):
+            self.call_writer(callee, arguments, names)
+        elif callee.object is torch.device:
+            self.call_device(callee, arguments, names)
+        elif callee.object is id:
+            self.call_id(callee, arguments, names)
+        elif callee.object is DEFAULTDICT:
+            self.call_defaultdict(callee, arguments, names)
         elif callee.object is GROUP:
             self.call_group(callee, arguments, names)
         elif callee.object is RECORD:
@@ -593,6 +603,21 @@ class Calls:
         self.typed(value)
         self.pending = self.emit("Call", self.register(callee), inputs=[self.register(value)])
 
+    def call_device(self, callee, arguments, names):
+        """A device that constants name."""
+        if not 1 <= len(arguments) <= 2 or names or any(type(value) is not Value for value in arguments):
+            raise NoRow("a device of other than constants")
+        self.identical(callee)
+        for value in arguments:
+            if type(value.object) not in (str, int, torch.device):
+                raise NoRow("a device of other than constants")
+            self.known(value)
+        try:
+            self.pending = self.constant(torch.device(*[value.object for value in arguments]))
+        except RuntimeError as error:
+            _frames.raise_of_handler(error)
+            raise NoRow("a device that there is not") from None
+
     def call_limits(self, callee, arguments, names):
         """The limits of a dtype, which are constants."""
         if len(arguments) != 1 or names or type(getattr(arguments[0], "object", None)) is not torch.dtype:
@@ -924,7 +949,13 @@ class Calls:
         value, kinds = arguments
         kinds = self.classes(kinds)
         if isinstance(value, (Fresh, Keywords, Pairs)):
-            kind = dict if isinstance(value, Keywords) else value.kind
+            kind = (
+                DEFAULTDICT
+                if isinstance(value, DefaultKeywords)
+                else dict
+                if isinstance(value, Keywords)
+                else value.kind
+            )
             self.pending = self.constant(issubclass(kind, kinds))
             return
         if type(value.object) in (*PLAIN, *OPAQUE):

@@ -8,6 +8,7 @@ from importlib.machinery import ModuleSpec
 import torch
 
 from . import _frames
+from ._recording_defaults import DEFAULTDICT
 from ._recording_gradients import REQUIRES_GRAD
 from ._recording_leaves import BACKWARD, GRAD_OF_TENSORS
 from ._recording_transforms import OF_TAPES
@@ -36,6 +37,7 @@ from ._recording_values import (
     PROP_GETATTR_CODE,
     STATIC_CLASS,
     BoundMethod,
+    DefaultKeywords,
     Fresh,
     Keywords,
     NamedTuple,
@@ -139,7 +141,8 @@ class Objects:
         owner = frame.stack.pop()
         if type(owner) is Value and owner.register in self.on_stack and not as_method:
             self.frees(owner)  # what is only on the stack would live until the plan ends
-        if isinstance(owner, Keywords) and name in DICT_METHODS and as_method:
+        is_copy = name == "copy" and isinstance(owner, DefaultKeywords)
+        if isinstance(owner, Keywords) and name in DICT_METHODS and as_method and not is_copy:
             self.push_method(frame, self.constant(DICT_METHODS[name]), owner)
             return
         if type(owner) is Fresh and owner.kind is list and as_method:
@@ -558,7 +561,9 @@ class Objects:
         value."""
         if not is_whole(value) and value is not DELETED:
             raise NoRow("an iterator that is stored")
-        if key is not CELL and (type(names) is not dict or ("__builtins__" in names and register not in self.globals)):
+        if key is not CELL and (
+            type(names) not in (dict, DEFAULTDICT) or ("__builtins__" in names and register not in self.globals)
+        ):
             raise NoRow("a dict that code has its globals in")
         if self.has_views() and key is not CELL:
             raise NoRow("a dict that is changed while it may be iterated over")
@@ -571,6 +576,8 @@ class Objects:
             self.frees(found)
             register = next(entry[0] for entry in self.stored[key] if entry[1] is names)
         else:
+            if key is not CELL and key not in names:
+                self.born.add((id(names), key))
             if ("item", register, key) not in self.checked:
                 self.grown[register] = names
             before = self.checked.get(("item", register, key), names.get(key) if key is not CELL else None)

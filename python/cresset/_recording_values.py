@@ -236,6 +236,16 @@ class Keywords(Transient):
         return len(now) != len(before) or any(a != b or v is not w for (a, v), (b, w) in zip(now, before, strict=True))
 
 
+class DefaultKeywords(Keywords):
+    """A defaultdict that the plan makes. `factory`: what makes missing elements."""
+
+    __slots__ = ("factory",)
+
+    def __init__(self, factory):
+        super().__init__({})
+        self.factory = factory
+
+
 class NewObject(Value):
     """An object that the plan makes, of a class whose objects are made by object.__new__ or dict.__new__. `owner`: the
     Value of the class. `items`: the elements of one that is a dict; else None."""
@@ -569,6 +579,7 @@ def is_of_objects(kind):
 METHODS_OF_CONTAINERS = {
     contextvars.ContextVar: ("get", "reset", "set"),
     dict: ("copy", "get", "items", "keys", "pop", "setdefault", "update", "values"),
+    collections.defaultdict: ("items", "keys", "values"),
     collections.OrderedDict: ("items", "keys", "values"),
     list: ("append",),
     str: tuple(name for name in dir(str) if not name.startswith("_")),

@@ -17,6 +17,7 @@ namespace cresset::capture {
 namespace {
 
 PyTypeObject* plan_class = nullptr;
+PyTypeObject* default_dict_class = nullptr;
 
 constexpr int kAny = INT_MAX;
 constexpr int kNumBinary = int(std::size(kBinary));
@@ -65,6 +66,12 @@ class Registers {
   std::vector<PyObject*> many_;
 };
 
+/// Whether elements are found and set as those of dicts: of dict's own class, or of a defaultdict, which differs only
+/// where a key is missing.
+bool isPlainDict(PyObject* object) {
+  return PyDict_CheckExact(object) || Py_TYPE(object) == default_dict_class;
+}
+
 PyObject* instanceDict(PyObject* object) {  // borrowed; null if it has none
   PyObject** place = _PyObject_GetDictPtr(object);
   return place == nullptr ? nullptr : *place;
@@ -78,7 +85,7 @@ PyObject* madeInstanceDict(PyObject* object) {
 
 /// A new reference. The dict's keys may compare by code of their own, which may take the dict from what has it.
 PyObject* lookUp(PyObject* dict, PyObject* key) {
-  if (dict == nullptr || !PyDict_CheckExact(dict)) return nullptr;
+  if (dict == nullptr || !isPlainDict(dict)) return nullptr;
   Py_INCREF(dict);
   PyObject* value = Py_XNewRef(PyDict_GetItemWithError(dict, key));
   Py_DECREF(dict);
@@ -87,7 +94,7 @@ PyObject* lookUp(PyObject* dict, PyObject* key) {
 
 bool lacksKey(PyObject* dict, PyObject* key) {
   if (dict == nullptr) return true;
-  if (!PyDict_CheckExact(dict)) return false;
+  if (!isPlainDict(dict)) return false;
   Py_INCREF(dict);  // as above
   const bool lacks = PyDict_Contains(dict, key) == 0;
   Py_DECREF(dict);
@@ -228,7 +235,7 @@ bool isSameKey(PyObject* key, PyObject* wanted) {
 }
 
 bool hasKeys(PyObject* dict, PyObject* keys) {
-  if (!PyDict_CheckExact(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
+  if (!isPlainDict(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
   Py_ssize_t place = 0, index = 0;
   PyObject* key = nullptr;
   while (PyDict_Next(dict, &place, &key, nullptr)) {
@@ -496,7 +503,7 @@ PlanResult applyStores(
     const bool fits = store.key == Py_None             ? PyList_CheckExact(container)
                       : store.key == Py_NotImplemented ? PyCell_Check(container)
                       : isOfDescriptor(store)          ? PyObject_TypeCheck(container, PyDescr_TYPE(store.key)) != 0
-                      : PyDict_CheckExact(container)   ? store.of_globals || lacksKey(container, of_globals)
+                      : isPlainDict(container)         ? store.of_globals || lacksKey(container, of_globals)
                                                        : PyDict_Check(container) && store.is_new;
     if (!fits) return PlanResult::CheckFailed;
   }
@@ -956,6 +963,11 @@ bool addPlanClass(PyObject* module) {
   plan_class = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&plan_spec));
   if (plan_class == nullptr) return false;
   plan_class->tp_new = nullptr;  // only newPlan makes them
+  PyObject* collections = PyImport_ImportModule("collections");
+  PyObject* found = collections == nullptr ? nullptr : PyObject_GetAttrString(collections, "defaultdict");
+  Py_XDECREF(collections);
+  if (found == nullptr || !PyType_Check(found)) return false;
+  default_dict_class = reinterpret_cast<PyTypeObject*>(found);  // for good
   return PyModule_AddObjectRef(module, "Plan", reinterpret_cast<PyObject*>(plan_class)) == 0;
 }
 
