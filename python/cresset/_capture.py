@@ -20,10 +20,10 @@ import torch
 
 from . import _frames, _serialization
 from . import options as cresset_options
-from ._capture_report import CaptureExplanation, Stretch, advice_for_fullgraph, runs_of, stretch_of
+from ._capture_report import CaptureExplanation, Stretch, advice_for_fullgraph, UNSAID, runs_of, stretch_of
 from ._graph_modules import BackendError, line_at
 from ._recording import Recorder
-from ._recording_values import END, MODULE_CODES, WATCHERS, graph_break
+from ._recording_values import MODULE_CODES, WATCHERS, graph_break
 from ._rows import add_functional
 
 __all__ = [
@@ -447,7 +447,7 @@ def explain_capture(f):
     found = _frames.plans_of(code, options)
     plans = [stretch_of(code, start, plan) for start, plan in found]
     notes = _notes.get(id(code), {})
-    python = sorted({(line_at(code, position), reason) for position, reason in notes.items() if reason != END})
+    python = sorted({(line_at(code, position), reason) for position, reason in notes.items() if reason not in UNSAID})
     calls, recordings, time, ran = _frames.history_of(code, options)
     runs = list(runs_of(code, notes, ran, {start for start, _ in found}))
     return CaptureExplanation(name, first, None, plans, python, file, runs, calls, recordings, time)

@@ -11,7 +11,7 @@ import torch
 
 from . import _C
 from ._graph_modules import line_at
-from ._recording_values import END
+from ._recording_values import END, PROLOGUE
 from ._segments import BINARY, COMPUTES, OF_PLACES, SINGLETONS
 
 _SIGNS = {
@@ -21,6 +21,7 @@ _SIGNS = {
     "Is": ("is", "is not"),
 }
 _GROUPS = ("_parameters", "_buffers", "_modules")
+UNSAID = (END, PROLOGUE)  # the return itself, and what is no line of the program
 NO_PLAN = "no plan applied"
 MAX_TEXT = 70  # characters of an expression
 
@@ -456,11 +457,19 @@ def runs_of(code, notes, python, starts):
     """`PythonRuns` by line. `notes`: {position: reason}. `python`: {position: (how often, nanoseconds on average)}.
     `starts`: the positions where plans begin."""
     by_line = {}
-    notes = {**dict.fromkeys(starts & python.keys(), NO_PLAN), **notes}
-    for position in {*notes, *python}:
-        if notes.get(position) == END:  # the return itself
+    counts = {}
+    for position, (count, time) in sorted(python.items()):
+        # What runs until a plan begins may first run instructions that plans have elsewhere.
+        later = [each for each in notes if each > position and not any(position < start <= each for start in starts)]
+        if position not in notes and position not in starts and later:
+            position = min(later)
+        known = counts.get(position, (0, -1.0))
+        counts[position] = (known[0] + count, max(known[1], time))
+    notes = {**dict.fromkeys(starts & counts.keys(), NO_PLAN), **notes}
+    for position in {*notes, *counts}:
+        if notes.get(position) in UNSAID:
             continue
-        count, time = python.get(position, (0, -1.0))
+        count, time = counts.get(position, (0, -1.0))
         found = by_line.setdefault(line_at(code, position), [[], 0, 0.0, 0])
         reason = notes.get(position)
         if reason is not None and reason not in found[0]:
@@ -541,9 +550,7 @@ def advice_for_fullgraph(reason):
 
 def advice_for_plans(reason):
     """The same where Python may run between graphs."""
-    if reason.startswith(
-        ("the next iteration of a loop", "the frame is not made yet", "a variable of inner functions")
-    ):
+    if reason.startswith("the next iteration of a loop"):
         return ""
     advice = re.sub(r",? (or )?leave out [^,.]*fullgraph", "", advice_for_fullgraph(reason))
     return advice if "fullgraph" not in advice and "leave out" not in advice else ""

@@ -51,6 +51,7 @@ from ._recording_values import (
     NUMBERS,
     OPAQUE,
     PLAIN,
+    PROLOGUE,
     RETURNS,
     STATIC_CLASS,
     TENSORS,
@@ -821,7 +822,7 @@ class Recorder(
 
     def MAKE_CELL(self, view, frame, argument):
         if frame.function is None:
-            raise Prologue("a variable of inner functions")
+            raise Prologue(PROLOGUE)
         frame.cells[argument] = Cell(frame.variables.pop(argument, NULL))
 
     RESUME = PRECALL = CACHE = JUMP_FORWARD = JUMP_BACKWARD_NO_INTERRUPT = NOP
@@ -839,7 +840,7 @@ class Recorder(
 
     def COPY_FREE_VARS(self, view, frame, argument):
         if frame.function is None:
-            raise Prologue("the frame is not made yet")
+            raise Prologue(PROLOGUE)
 
     def POP_TOP(self, view, frame, argument):
         value = frame.stack.pop()

@@ -13,6 +13,7 @@ import torch
 from . import _C, _frames
 
 END = "the end of the function"
+PROLOGUE = "the frame is not made yet"
 RETURNS = ("RETURN_VALUE", "RETURN_CONST")
 MAX_STEPS = 16000
 # How many instructions take CPython as long as beginning a frame, nn.Module.__call__ without the forward, and
