@@ -20,7 +20,7 @@ import torch
 
 from . import _frames, _serialization
 from . import options as cresset_options
-from ._capture_report import CaptureExplanation, Stretch, advice_for_fullgraph, UNSAID, runs_of, stretch_of
+from ._capture_report import UNSAID, CaptureExplanation, Stretch, advice_for_fullgraph, runs_of, stretch_of
 from ._graph_modules import BackendError, line_at
 from ._recording import Recorder
 from ._recording_values import MODULE_CODES, WATCHERS, graph_break

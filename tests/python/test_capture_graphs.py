@@ -416,7 +416,7 @@ def test_names_of_classes_and_functions():
     for _ in range(6):
         assert check(x)
     plans = [plan for code in _capture._known_codes() for _, plan in _frames.plans_of(code, None)]
-    assert sum(plan.info > 5 for plan in plans if plan.counts[0]) == 1
+    assert sum(plan.info.num_calls > 5 for plan in plans if plan.counts[0]) == 1
     assert compiled(x, kept, [None, 3])[1] == f"{type(compiled).__name__}.forward.{type(compiled).__qualname__}"
     kept.scale = 3.0
     assert check(x)
