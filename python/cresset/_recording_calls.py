@@ -66,6 +66,7 @@ from ._recording_values import (
     Generator,
     Iterator,
     Keywords,
+    Modules,
     NamedTuple,
     NewFunction,
     NewObject,
@@ -192,6 +193,9 @@ class Calls:
             return
         if isinstance(callee, NewFunction):
             self.call_function(callee, arguments, names)
+            return
+        if isinstance(callee, Modules):
+            self.call_module(view, frame, self.as_module(callee), arguments, names)
             return
         if isinstance(callee, Transformed):
             self.call_transformed(view, frame, callee, arguments, names)
@@ -403,6 +407,14 @@ class Calls:
             self.new.add(self.pending)
         if effect:
             self.effects[self.pending] = [self.register(value) for value in saved if self.is_tensor(value)]
+
+    def as_module(self, part):
+        """The Value of the module that a part of a container of modules is."""
+        if part.made is None or self.has_views():
+            raise NoRow("a part of a container of modules")
+        register = part.make()
+        self.values[register] = Value(register, part.made)
+        return self.values[register]
 
     def call_float(self, callee, value):
         """Whether it is the number that a text says, or of a tensor, which then is what comes next."""
@@ -628,6 +640,8 @@ class Calls:
 
     def as_object(self, value):
         """What a name may stand for: of a method that is looked up, an object."""
+        if isinstance(value, Modules):
+            return self.as_module(value)
         if not isinstance(value, BoundMethod):
             return value
         parts = (value.function, value.owner)

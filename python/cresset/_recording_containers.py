@@ -4,6 +4,7 @@ import builtins
 import dis
 import inspect
 import itertools
+import operator
 import sys
 import types
 from collections import OrderedDict
@@ -880,7 +881,13 @@ class Containers:
             self.check("CheckConst", self.register(index), object=index.object)
         self.check("CheckKeys", register, object=tuple(members))
         items = [self.dict_item(register, key, member) for key, member in members.items()]
-        self.pending = Modules(items[index.object], (register,))
+
+        def make():
+            inputs = [self.register(owner), self.register(index)]
+            return self.emit("Call", self.register(self.constant(operator.getitem)), inputs=inputs)
+
+        self.pending = part = Modules(items[index.object], (register,), make)
+        self.transformed = lambda made: setattr(part, "made", made)
 
     def FOR_ITER(self, view, frame, argument):
         iterator = frame.stack[-1]

@@ -422,7 +422,14 @@ class Count(Range):
 
 
 class Modules(Iterator):
-    """A part of a container of modules, before it is iterated over."""
+    """A part of a container of modules, before it is iterated over. `made`: the module that the program has made of them;
+    `make()`: the register of one that the plan makes."""
+
+    __slots__ = ("make", "made")
+
+    def __init__(self, items, sources, make):
+        super().__init__(items, sources)
+        self.make, self.made = make, None
 
 
 class View(Transient):
