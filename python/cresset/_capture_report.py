@@ -456,7 +456,6 @@ def stretch_of(code, start, plan):
 def runs_of(code, notes, python, starts):
     """`PythonRuns` by line. `notes`: {position: reason}. `python`: {position: (how often, nanoseconds on average)}.
     `starts`: the positions where plans begin."""
-    by_line = {}
     counts = {}
     for position, (count, time) in sorted(python.items()):
         # What runs until a plan begins may first run instructions that plans have elsewhere.
@@ -466,25 +465,20 @@ def runs_of(code, notes, python, starts):
         known = counts.get(position, (0, -1.0))
         counts[position] = (known[0] + count, max(known[1], time))
     notes = {**dict.fromkeys(starts & counts.keys(), NO_PLAN), **notes}
-    for position in {*notes, *counts}:
-        if notes.get(position) in UNSAID:
+    found = {}  # (line, reason) -> [how often, how often measured, nanoseconds]
+    for position in sorted({*notes, *counts}):
+        reason = notes.get(position, "")
+        if reason in UNSAID:
             continue
         count, time = counts.get(position, (0, -1.0))
-        found = by_line.setdefault(line_at(code, position), [[], 0, 0.0, 0])
-        reason = notes.get(position)
-        if reason is not None and reason not in found[0]:
-            found[0].append(reason)
-        found[1] += count
+        entry = found.setdefault((line_at(code, position), reason), [0, 0, 0.0])
+        entry[0] += count
         if time >= 0:
-            found[2] += time * count
-            found[3] += count
-    for line, (reasons, count, total, timed) in sorted(by_line.items()):
-        for i, reason in enumerate(sorted(reasons) or [""]):
-            is_first = i == 0
-            yield PythonRuns(
-                line, reason, count if is_first else 0, total / timed if timed and is_first else None,
-                advice_for_plans(reason) if reason else "",
-            )  # fmt: skip
+            entry[1] += count
+            entry[2] += time * count
+    for (line, reason), (count, timed, total) in sorted(found.items(), key=lambda each: (each[0][0], -each[1][0])):
+        time = total / timed if timed else None
+        yield PythonRuns(line, reason, count, time, advice_for_plans(reason) if reason else "")
 
 
 # ---- Advice

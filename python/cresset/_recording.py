@@ -945,7 +945,7 @@ class Recorder(
     def frees(self, value, variable=None):
         """Before something is no longer referred to, which the plan, or the recording, holds until it ends: only then would
         its finalizer run, and weak references to it find nothing."""
-        if type(value) is not Value:
+        if type(value) is not Value or issubclass(type(value.object), type):  # a class refers to itself
             return
         if has_finalizer(type(value.object)):
             raise NoRow("an object with a finalizer that may be freed")

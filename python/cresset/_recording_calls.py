@@ -6,6 +6,7 @@ import contextvars
 import functools
 import inspect
 import itertools
+import operator
 import sys
 import types
 import weakref
@@ -106,6 +107,7 @@ from ._rows import (
     refused_arguments,
     was_added,
 )
+from ._segments import BINARY
 
 
 def is_of_exceptions(object):
@@ -176,6 +178,13 @@ class Calls:
                 callee = frame.stack.pop()
             else:
                 frame.stack.pop()
+        if isinstance(positional, Generator):
+
+            def finish(items):
+                self.call_of(view, frame, callee, [*items, *keywords.values()], tuple(keywords))
+
+            self.all_of(positional, finish)
+            return
         if isinstance(positional, Fresh):
             arguments = list(positional.items)
         elif isinstance(positional, Value) and type(positional.object) in SEQUENCES:
@@ -210,7 +219,8 @@ class Calls:
             return
         if (self.stores or self.swapped) and was_added(callee.object):
             raise NoRow(f"a call of {callee.object.__qualname__} after attributes were set")
-        if callee.object is float and len(arguments) == 1 and not names and self.call_float(callee, arguments[0]):
+        is_number = callee.object is float or callee.object is int
+        if is_number and len(arguments) == 1 and not names and self.call_number(callee, arguments[0]):
             return
         if is_functional(callee.object) or is_in_place(callee.object):
             self.call_functional(callee, arguments, names)
@@ -222,6 +232,10 @@ class Calls:
             self.call_of_lists(callee, arguments, names)
         elif writes_arguments(callee.object):
             self.call_writer(callee, arguments, names)
+        elif callee.object is divmod:
+            self.call_divmod(callee, arguments, names)
+        elif callee.object is torch.Size or callee.object is torch.Size.numel:
+            self.call_size(callee, arguments, names)
         elif callee.object is torch.device:
             self.call_device(callee, arguments, names)
         elif callee.object is id:
@@ -416,16 +430,17 @@ class Calls:
         self.values[register] = Value(register, part.made)
         return self.values[register]
 
-    def call_float(self, callee, value):
-        """Whether it is the number that a text says, or of a tensor, which then is what comes next."""
+    def call_number(self, callee, value):
+        """Whether it is the float or int that a text says, or of a tensor, which then is what comes next."""
         if type(value) is Value and type(value.object) is str:
             self.identical(callee)
             self.pin(value)
-            self.pending = self.constant(self.result_of(float, [value.object], ()))
+            self.pending = self.constant(self.result_of(callee.object, [value.object], ()))
             return True
         if not self.is_tensor(value) or value.object.numel() != 1 or value.object.is_complex():
             return False
-        if self.class_attribute(value, "__float__") is not torch.Tensor.__float__:
+        name = f"__{callee.object.__name__}__"
+        if self.class_attribute(value, name) is not getattr(torch.Tensor, name):
             return False
         self.call_functional(self.constant(torch.Tensor.item), [value], ())
         self.see(self.pending, value.object.item())
@@ -614,6 +629,36 @@ class Calls:
         self.check("CheckCode", self.register(callee), object=SIGNATURE_CODE)
         self.typed(value)
         self.pending = self.emit("Call", self.register(callee), inputs=[self.register(value)])
+
+    def call_divmod(self, callee, arguments, names):
+        """The quotient and the rest of numbers."""
+        if len(arguments) != 2 or names or not all(map(self.is_number, arguments)):
+            raise NoRow("a divmod of other than numbers")
+        self.identical(callee)
+        left, right = map(self.typed, arguments)
+        found = self.result_of(divmod, [left.object, right.object], ())
+        parts = []
+        for number, result in zip((BINARY.index(operator.floordiv), BINARY.index(operator.mod)), found, strict=True):
+            register = self.emit("Binary", self.register(left), number, inputs=[self.register(right)])
+            parts.append(Value(register, result))
+            self.values[register] = self.typed(parts[-1])
+        self.pending = Fresh(tuple, parts)
+
+    def call_size(self, callee, arguments, names):
+        """A torch.Size of numbers, or how many elements tensors of a size have."""
+        if len(arguments) > 1 or names or not all(isinstance(value, Value) for value in arguments):
+            raise NoRow("a Size of other arguments")
+        self.identical(callee)
+        if callee.object is torch.Size.numel:
+            if len(arguments) != 1 or type(arguments[0].object) is not torch.Size:
+                raise NoRow("the numel of other than a Size")
+            inputs = [self.register(self.typed(arguments[0]))]
+        else:
+            items = self.parts_of(arguments[0]) if arguments else []
+            if not all(self.is_number(item) and type(item.object) is int for item in items):
+                raise NoRow("a Size of other than numbers")
+            inputs = [self.register(Fresh(tuple, [self.typed(item) for item in items]))]
+        self.pending = self.emit("Call", self.register(callee), inputs=inputs)
 
     def call_device(self, callee, arguments, names):
         """A device that constants name."""

@@ -481,7 +481,7 @@ class Containers:
 
     def is_missing(self, container, value):
         """Checks that a dict of names does not have one, whatever else it has; False."""
-        if value.object in self.stored:
+        if self.stored_item(self.register(container), value.object) is not None:
             raise NoRow("a search in a dict that is changed")
         self.typed(container)
         inputs = [self.register(container), self.register(value)]
@@ -780,7 +780,7 @@ class Containers:
             items = self.items_of(value)
         elif self.is_tensor(value):
             items = self.rows_of(value)
-        elif isinstance(value, Value) and issubclass(type(value.object), (torch.nn.Sequential, torch.nn.ModuleList)):
+        elif isinstance(value, Value) and issubclass(type(value.object), tuple(CONTAINERS)):
             items = self.submodules(value)
         else:
             raise NoRow("an iteration")
@@ -829,6 +829,8 @@ class Containers:
         register = self.dict_item(self.instance_dict(owner), "_modules", members).register
         self.whole(register)
         self.check("CheckKeys", register, object=tuple(members))
+        if issubclass(type(owner.object), torch.nn.ModuleDict):
+            return [self.constant(key) for key in members]
         return [self.dict_item(register, key, member) for key, member in members.items()]
 
     def members_of(self, owner, names):

@@ -75,6 +75,9 @@ def is_of_static_class(descriptor):
 VALUES_WITH_PARTS = (torch.device, torch.dtype)  # attributes of which never change
 NAMES_OF_FUNCTIONS = ("__name__", "__qualname__")  # texts that a function may get another of
 
+LAZY_PROPERTY = torch.distributions.utils.lazy_property
+LAZY_PROPERTY_CODE = LAZY_PROPERTY.__get__.__code__
+
 
 class Objects:
     """What a recorder does for instructions that read and set attributes."""
@@ -339,12 +342,23 @@ class Objects:
         if type(found) is staticmethod:
             register, found = self.emit("GetAttr", register, object="__func__"), found.__func__
             self.see(register, found)
+        elif type(found) is LAZY_PROPERTY:
+            return self.lazy_property_of(owner, name, kind)
         elif hasattr(type(found), "__get__") and type(found) not in AS_THEY_ARE:
             raise NoRow(f"a bound {name}")
         value = Value(register, found)
         if type(found).__flags__ & STATIC_CLASS and type(found) is not types.FunctionType:
             self.versioned(value)  # which may become a descriptor
         return value
+
+    def lazy_property_of(self, owner, name, kind):
+        """What a class of torch.distributions shows of a parameter that is computed when it is asked for: an object that says
+        so."""
+        self.has_code(LAZY_PROPERTY.__get__, LAZY_PROPERTY_CODE)
+        inputs = [self.register(owner), self.register(self.constant(name))]
+        register = self.emit("Call", self.register(self.constant(getattr)), inputs=inputs)
+        self.values[register] = Value(register, getattr(kind, name))  # one like it
+        return self.values[register]
 
     def member_version(self, owner):
         """Checks that it is this class, and that neither it nor its bases have changed."""

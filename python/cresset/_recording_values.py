@@ -66,7 +66,9 @@ AS_THEY_ARE = (types.FunctionType, *DESCRIPTORS)
 OBJECT_INIT = object.__init__
 PROP_GETATTR = torch.backends.PropModule.__dict__.get("__getattr__")  # of the modules of torch.backends
 PROP_GETATTR_CODE = getattr(PROP_GETATTR, "__code__", None)
-ITERATIONS = {f: f.__code__ for f in (torch.nn.Sequential.__iter__, torch.nn.ModuleList.__iter__)}
+ITERATIONS = {
+    f: f.__code__ for f in (torch.nn.Sequential.__iter__, torch.nn.ModuleList.__iter__, torch.nn.ModuleDict.__iter__)
+}
 # Modules that hold modules: the methods that find one, and the code that each is known with.
 CONTAINERS = {
     kind: {name: (kind.__dict__[name], kind.__dict__[name].__code__) for name in ("__getitem__", "__len__", *more)}
@@ -514,7 +516,7 @@ def place_of_field(descriptor):
 
 def looks_up_plainly(kind):
     """Whether attributes of its objects are looked up as object.__getattribute__ does."""
-    return any(kind.__getattribute__ is base.__getattribute__ for base in (object, tuple, dict, list))
+    return any(kind.__getattribute__ is base.__getattribute__ for base in (object, tuple, dict, list, property))
 
 
 def has_finalizer(kind):
