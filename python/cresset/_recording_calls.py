@@ -1391,8 +1391,10 @@ class Calls:
         self.pending = self.returned
         if frame.generator is not None:
             self.pending = None
-            frame.generator.has_ended = True
-            frame.generator.end()
+            generator = frame.generator
+            generator.has_ended = True
+            end, generator.end, generator.take = generator.end, None, None  # which may refer to frames that have it
+            end()
         if type(frame.result) is NewObject and not self.is_none(self.returned):
             raise NoRow("an __init__ that returns something")
         if frame.result is not None:
