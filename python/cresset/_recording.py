@@ -83,8 +83,9 @@ from ._recording_values import (
     is_whole,
     owns_nothing,
 )
-from ._recording_writes import Writes
-from ._segments import BY_CLASS, NUM_BINARY, OF_PLACES, NotAGraph, Segment, function_of, reads_of
+from ._recording_writes import VIEW_ATTRIBUTES, Writes
+from ._rows import ATTRIBUTES
+from ._segments import BY_CLASS, NUM_BINARY, OF_PLACES, OF_SIZES, NotAGraph, Segment, function_of, reads_of
 
 
 @functools.lru_cache(256)
@@ -98,6 +99,7 @@ def handler_at(code, position):
     return next(found, None) if code.co_exceptiontable else None
 
 
+QUESTIONS = (*OF_SIZES, torch.Tensor.item)
 DICTS = (dict, DEFAULTDICT)
 EQ, NE = 2, 3  # as CPython numbers comparisons
 IS_EQUAL = (EQ, NE)
@@ -216,7 +218,11 @@ class Recorder(
 
     def compute(self, kind, a, b=-1, object=None, inputs=(), owned=False):
         """A call on tensors, in the modes of the `with` statements around it."""
-        if self.modes and (kind == "Call" or any(self.is_tensor(self.values.get(r)) for r in (a, *inputs))):
+        if (
+            self.modes
+            and not self.is_question(kind, a, object)
+            and (kind == "Call" or any(self.is_tensor(self.values.get(r)) for r in (a, *inputs)))
+        ):
             if kind == "Call":
                 function = self.values[a].object
             else:
@@ -229,6 +235,12 @@ class Recorder(
         if owned:
             self.owned.add(register)
         return register
+
+    def is_question(self, kind, a, object):
+        """Whether it asks a tensor for its kind or its number, which no mode changes."""
+        if kind == "GetAttr":
+            return object in ATTRIBUTES and object not in VIEW_ATTRIBUTES
+        return kind == "Call" and any(self.values[a].object is each for each in QUESTIONS)
 
     def is_owned(self, value):
         """Whether it is no tensor, or one in memory that the plan has made."""
