@@ -476,7 +476,10 @@ def runs_of(code, notes, python, starts):
         if time >= 0:
             entry[1] += count
             entry[2] += time * count
+    ran = {line for (line, _), (count, *_) in found.items() if count}
     for (line, reason), (count, timed, total) in sorted(found.items(), key=lambda each: (each[0][0], -each[1][0])):
+        if not count and line in ran:
+            continue  # what ended recordings that began within what ran there
         time = total / timed if timed else None
         yield PythonRuns(line, reason, count, time, advice_for_plans(reason) if reason else "")
 

@@ -232,6 +232,8 @@ class Calls:
             self.call_of_lists(callee, arguments, names)
         elif writes_arguments(callee.object):
             self.call_writer(callee, arguments, names)
+        elif callee.object is torch.Tensor.tolist:
+            self.call_tolist(callee, arguments, names)
         elif callee.object is divmod:
             self.call_divmod(callee, arguments, names)
         elif callee.object is torch.Size or callee.object is torch.Size.numel:
@@ -629,6 +631,39 @@ class Calls:
         self.check("CheckCode", self.register(callee), object=SIGNATURE_CODE)
         self.typed(value)
         self.pending = self.emit("Call", self.register(callee), inputs=[self.register(value)])
+
+    def call_tolist(self, callee, arguments, names):
+        """The numbers of a tensor of one dimension or two, in lists that the plan makes of them."""
+        (value,) = arguments if len(arguments) == 1 and not names else (NULL,)
+        is_known = self.is_tensor(value) and 1 <= value.object.dim() <= 2 and 0 < value.object.numel() <= 64
+        if not is_known or self.options.backend is not None or self.options.dynamic is False:
+            raise NoRow("a tensor's tolist")
+        self.not_in_transform("a tensor's tolist")
+        self.identical(callee)
+        register = self.compute("Call", self.register(callee), inputs=[self.register(self.typed(value))])
+        self.of_contents.add(register)
+        self.num_calls += 1
+
+        def see(found):
+            self.see(register, found)
+            return self.numbers_in(register, found)
+
+        self.transformed = see
+        self.pending = Fresh(list, [])
+
+    def numbers_in(self, register, found):
+        """The list in a register, of numbers or of such lists, as one that the plan makes."""
+        self.check("CheckSize", register, len(found))
+        items = []
+        for place, item in enumerate(found):
+            part = self.emit("Item", register, place)
+            self.see(part, item)
+            if type(item) is list:
+                items.append(self.numbers_in(part, item))
+            else:
+                self.of_contents.add(part)
+                items.append(self.typed(self.values[part]))
+        return Fresh(list, items)
 
     def call_divmod(self, callee, arguments, names):
         """The quotient and the rest of numbers."""

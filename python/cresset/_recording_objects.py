@@ -64,6 +64,7 @@ from ._segments import has_names
 
 BIND = types.FunctionType.__get__
 FUNCTION_OF_TENSORS = torch.Tensor.grad_fn
+TOLIST = torch.Tensor.tolist
 CLASS_OF_OBJECTS = object.__dict__["__class__"]
 NAMES_OF_CLASSES = [type.__dict__[name] for name in ("__name__", "__qualname__")]
 
@@ -260,7 +261,7 @@ class Objects:
         self.lacks(owner, name)
         if name in OF_TAPES:
             self.not_on_tape(name, f"a tensor's {name}")
-        if is_functional(found) or is_in_place(found) or found is REQUIRES_GRAD:
+        if is_functional(found) or is_in_place(found) or found is REQUIRES_GRAD or found is TOLIST:
             method = Value(self.emit("ClassItem", self.register(owner), object=name), found, fixed=True)
             if as_method:
                 self.push_method(frame, method, owner)

@@ -138,6 +138,20 @@ def test_plans_that_hold_are_asked_first():
     assert plans[0].applied > 290 and sum(plan.failed for plan in plans) < 100, cresset.explain(compiled)
 
 
+def test_plans_that_take_turns():
+    """Neither overtakes the other again and again."""
+
+    def f(x, flag):
+        y = torch.relu(x) + 1
+        return torch.sin(y).sum() if flag else torch.cos(y).sum()
+
+    compiled, x = cresset.compile(f), torch.randn(3)
+    for i in range(300):
+        assert torch.equal(compiled(x, i % 2 == 0), f(x, i % 2 == 0))
+    plans = cresset.explain(compiled).plans
+    assert sum(plan.failed for plan in plans) < 180, cresset.explain(compiled)
+
+
 def test_a_plan_that_fits_now_and_then_stays():
     def f(x, flag):
         y = torch.relu(x) + 1

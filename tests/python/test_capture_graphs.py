@@ -787,3 +787,33 @@ def outcome(f, *arguments):
         return f(*arguments)
     except TypeError as error:
         return str(error)
+
+
+def test_lists_of_a_tensors_numbers():
+    def f(x):
+        y = torch.relu(x).sin() * 2 + 1
+        numbers, rows = y[0].tolist(), (y > 1).tolist()
+        numbers.append(len(rows))
+        return y.cos().exp(), numbers, rows, [n * 2 for n in numbers], y.long()[:, 0].tolist()
+
+    compiled = agree(f, (torch.randn(2, 3),), (torch.randn(2, 3),))
+    report = cresset.explain(compiled)
+    assert not report.python and [plan.applied > 6 for plan in report.plans if plan.applied] == [True], report
+    for shape in ((2, 4), (3, 3), (1, 3), (0, 3)):
+        x = torch.randn(shape)
+        if shape[0]:
+            assert same(compiled(x), f(x))
+    x = torch.tensor([[float("nan"), float("inf"), 0.0]])
+    assert str(compiled(x)) == str(f(x))
+
+
+def test_branches_on_a_tensors_numbers():
+    def f(x):
+        y = torch.relu(x).sin() * 2 + 1
+        first, second = y.tolist()
+        return y.cos() if first > second else y.exp()
+
+    compiled = cresset.compile(f)
+    for _ in range(20):
+        x = torch.randn(2)
+        assert same(compiled(x), f(x))

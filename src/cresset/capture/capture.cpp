@@ -23,6 +23,7 @@ constexpr int kMaxQuietRuns = 16;   // of frames without plans in which nothing 
 constexpr int kCostOfFrame = 25;
 constexpr int kCostOfPlan = 15;
 constexpr int kTrialRuns = 128;        // frames after which it is judged whether plans save more than they cost
+constexpr int kRankLead = 8;           // by how much a plan's rank exceeds that of the one before it which it overtakes
 constexpr unsigned kTimedFrames = 16;  // of so many frames one is measured
 constexpr long kLongFrame = 1L << 20;  // instructions after which it is judged within a frame
 
@@ -37,11 +38,12 @@ struct Entry {
   std::vector<PyObject*> plans;  // that begin here; owned
   int attempts = 0;
 
-  /// Asks a plan earlier that has lately applied more often than the one before it.
+  /// Asks a plan earlier that has lately applied clearly more often than the one before it: where two take turns, they
+  /// stay as they are.
   void rank(size_t place, const PyObject* plan) {
     if (place == 0 || place >= plans.size() || plans[place] != plan) return;
     const auto rankOf = [&](size_t i) { return reinterpret_cast<Plan*>(plans[i])->rank; };
-    if (rankOf(place) > rankOf(place - 1)) std::swap(plans[place], plans[place - 1]);
+    if (rankOf(place) > rankOf(place - 1) + kRankLead) std::swap(plans[place], plans[place - 1]);
   }
 };
 
