@@ -1,7 +1,7 @@
 """Calls of functions that cresset.compile captured, beside eager PyTorch and torch.compile(backend="eager").
 
 With `--networks [part of a name]`: the networks of tests/python/capture_networks.py in evaluation, those of packages if they are
-installed.
+installed. With `--programs [part of a name]`: the programs of tests/python/capture_user_programs.py.
 
 One thread; rounds of all engines alternate. Printed: the median processor time of an eager call in microseconds, and what
 the others take of it (median over rounds).
@@ -247,82 +247,25 @@ def loops():
                 return loss
 
             yield f"training of {title}, {kind.__name__}", train, (x, torch.randint(0, 10, (len(x),)))
-    yield from loops_as_users_write_them()
+    yield from programs_of_users(USERS_LOOPS)
 
 
-def loops_as_users_write_them():
-    """With what real loops have besides: norms that are clipped, schedules, averages, sums of gradients, two optimizers."""
-    functional = nn.functional
-    x, y = torch.randn(32, 32), torch.randint(0, 10, (32,))
+#: Of tests/python/capture_user_programs.py those with what real loops have besides.
+USERS_LOOPS = (
+    "clip_grad_norm", "scheduled", "averaged", "accumulating", "accumulating_large_gradients", "gan", "evaluation_loop", "scaled",
+    "scaler_with_clipping", "wgan_with_penalty", "physics_informed", "maml_along_the_tape",
+)  # fmt: skip
 
-    def net_of(width=64):
-        return nn.Sequential(nn.Linear(32, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10))
 
-    net = net_of()
-    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step))
+def programs_of_users(names=None, part=""):
+    """The programs of tests/python/capture_user_programs.py, which are called with the arguments of their first call."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "python"))
+    from capture_user_programs import PROGRAMS  # noqa: PLC0415
 
-    def clipped(x, y):
-        optimizer.zero_grad()
-        loss = functional.cross_entropy(net(x), y)
-        loss.backward()
-        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
-        return loss.item()
-
-    yield "training with clipped norms and a schedule", clipped, (x, y)
-    own = net_of()
-    average = torch.optim.swa_utils.AveragedModel(own, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.99))
-    plain = torch.optim.SGD(own.parameters(), lr=1e-4, momentum=0.9)
-
-    def averaged(x, y):
-        plain.zero_grad()
-        loss = functional.cross_entropy(own(x), y)
-        loss.backward()
-        plain.step()
-        average.update_parameters(own)
-        return loss
-
-    yield "training with an average of weights", averaged, (x, y)
-    for width in (64, 512):
-        wide = net_of(width)
-        summed = torch.optim.SGD(wide.parameters(), lr=1e-4)
-
-        def accumulating(x, y, wide=wide, summed=summed):
-            summed.zero_grad(set_to_none=False)
-            for part, labels in zip(x.chunk(4), y.chunk(4)):
-                functional.cross_entropy(wide(part), labels).div(4).backward()
-            summed.step()
-
-        yield f"training with sums of gradients of {width * width} elements", accumulating, (x, y)
-    generator, critic = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 32)), net_of()
-    of_generator, of_critic = (torch.optim.Adam(each.parameters(), lr=1e-4) for each in (generator, critic))
-
-    def adversarial(x, y):
-        of_critic.zero_grad()
-        fake = generator(torch.randn(len(x), 8))
-        of_both = functional.softplus(-critic(x)).mean() + functional.softplus(critic(fake.detach())).mean()
-        of_both.backward()
-        of_critic.step()
-        of_generator.zero_grad()
-        loss = functional.softplus(-critic(fake)).mean()
-        loss.backward()
-        of_generator.step()
-        return of_both.item(), loss.item()
-
-    yield "training of two networks against each other", adversarial, (x, y)
-    evaluated = net_of()
-
-    def evaluate(x, y):
-        evaluated.eval()
-        correct = torch.zeros((), dtype=torch.long)
-        with torch.inference_mode():
-            for part, labels in zip(x.chunk(4), y.chunk(4)):
-                correct += (evaluated(part).argmax(1) == labels).sum()
-        return correct.item()
-
-    yield "a loop of evaluation", evaluate, (x, y)
+    for name in names or PROGRAMS:
+        if part in name:
+            function, _, arguments = PROGRAMS[name]()
+            yield f"training, {name}", function, arguments(0)
 
 
 def networks(part):
@@ -347,6 +290,30 @@ def time_of(function, arguments, calls):
     return (time.thread_time() - start) / calls
 
 
+def first_steps(chosen, count=40):
+    """What the first calls cost until they return, and then in the background, where kernels are compiled."""
+    for name, function, arguments in chosen:
+        for _ in range(3):
+            function(*arguments)
+        eager = time_of(function, arguments, count) * count
+        cresset.reset()
+        compiled = cresset.compile(function)
+        start = time.perf_counter()
+        for _ in range(count):
+            compiled(*arguments)
+        first = time.perf_counter()
+        cresset.wait_for_compilation()
+        waited, first = time.perf_counter() - first, first - start
+        codes = cresset._capture._known_codes()
+        recorded = sum(cresset._frames.history_of(code, compiled.options)[2] for code in codes) / 1e9
+        later = time_of(compiled, arguments, count) * count
+        print(
+            f"{name}: the first {count} calls {first:.2f} s, of which recording and plans {recorded:.2f} s, waiting for kernels "
+            f"{waited:.2f} s; the next {count} calls {later:.3f} s; eager {eager:.3f} s",
+            flush=True,
+        )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=40)
@@ -356,15 +323,20 @@ def main():
     parser.add_argument("--loops", action="store_true", help="only bodies of training loops")
     parser.add_argument("--only", default="", metavar="PART", help="only programs with this in their names")
     parser.add_argument("--networks", nargs="?", const="", metavar="PART", help="networks instead of small programs")
+    parser.add_argument("--programs", nargs="?", const="", metavar="PART", help="programs of users instead")
+    parser.add_argument("--first-steps", action="store_true", help="what the first 40 calls cost")
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     chosen = programs() if options.networks is None else networks(options.networks)
     chosen = derivatives() if options.derivatives else writes() if options.writes else chosen
     chosen = loops() if options.loops else chosen
+    chosen = chosen if options.programs is None else programs_of_users(part=options.programs)
+    chosen = (each for each in chosen if options.only in each[0])
+    if options.first_steps:
+        first_steps(chosen)
+        return
     for name, function, arguments in chosen:
-        if options.only not in name:
-            continue
         cresset.reset()  # plans of functions of one code
         engines = {"eager": function, "cresset": cresset.compile(function)}
         if not options.no_peer:

@@ -15,15 +15,15 @@ import threading
 import types
 import warnings
 import weakref
-from dataclasses import dataclass, field
 
 import torch
 
 from . import _frames, _serialization
 from . import options as cresset_options
+from ._capture_report import UNSAID, CaptureExplanation, Stretch, advice_for_fullgraph, runs_of, stretch_of
 from ._graph_modules import BackendError, line_at
 from ._recording import Recorder
-from ._recording_values import END, MODULE_CODES, WATCHERS, graph_break
+from ._recording_values import MODULE_CODES, WATCHERS, graph_break
 from ._rows import add_functional
 
 __all__ = [
@@ -40,8 +40,10 @@ __all__ = [
 ]
 
 VARIES = object()  # what `Options.settings` has of a number that recordings have seen change
+OFTEN = 32  # runs of a plan after which the other way of a branch on a tensor is a rare one
 MAX_SETTINGS = 10_000  # numbers of a code object
 _codes = {}  # weak references to the code objects that may have plans, by identity
+_all_options = weakref.WeakSet()
 _notes = {}  # why plans ended there: {position: reason}, by the identity of the code object
 
 
@@ -74,6 +76,7 @@ class Options:
         self.traced = (
             weakref.WeakKeyDictionary()
         )  # code object -> {position of a call of a transform that is traced: kinds}
+        _all_options.add(self)
         self.branches = {}  # (identity of a code object, position): (weak reference to it, truth of a tensor, codes of plans)
 
     def __call__(self, code, position, view):
@@ -92,6 +95,12 @@ class Options:
             return
         for code in _known_codes():
             _frames.forget_plans(code, self)
+
+    def forget(self):
+        """What recordings have seen: which numbers and branches vary, kinds of traced calls."""
+        self.settings.clear()
+        self.traced.clear()
+        self.branches.clear()
 
     def note(self, code, position, reason):
         _notes.setdefault(_know(code), {})[position] = reason
@@ -112,6 +121,8 @@ class Options:
         if known is None or known() is not code:
             before, codes = truth, {}
         if before is not None and before is not truth:
+            if self.has_held(codes):  # it seldom goes the other way, and that gets a plan of its own
+                return False
             before = None
             for reference in codes.values():
                 if reference() is not None:
@@ -120,6 +131,12 @@ class Options:
         codes[id(code_of_plan)] = weakref.ref(code_of_plan)
         self.branches[id(code), position] = (weakref.ref(code), before, codes)
         return before is None
+
+    def has_held(self, codes):
+        """Whether plans of the code objects that rest on a branch have run often."""
+        found = [reference() for reference in codes.values()]
+        plans = (plan for code in found if code is not None for _, plan in _frames.plans_of(code, self))
+        return any(plan.counts[0] >= OFTEN for plan in plans)
 
     def malformed(self, code, position, error):
         """What is said of a plan that the recorder made and that is none: an error in it. The program runs on as Python, or
@@ -148,7 +165,7 @@ class Options:
         return self.failed(
             RuntimeError(
                 f"cresset.compile(fullgraph=True): line {line} can't be in one graph with the rest: {reason}.\n"
-                f"{shown}{_advice(reason)}"
+                f"{shown}{advice_for_fullgraph(reason)}"
             )
         )
 
@@ -160,64 +177,6 @@ class Options:
         if failure is not None:  # the program caught it
             raise failure
         return result
-
-
-_ADVICE = {
-    "the truth of a tensor's item": "Compute both branches and choose by torch.where, or leave out fullgraph.",
-    "what a tensor's item": "Compute with the tensor itself, or take its number outside of the function, or leave out fullgraph.",
-    "a tensor's item": "Compute with the tensor itself, or take its number outside of the function, or leave out fullgraph.",
-    "a tensor's tolist": "Compute with the tensor itself, or leave out fullgraph.",
-    "a tensor's numpy": "Compute with torch, or mark the function that uses NumPy by cresset.allow_in_graph, or leave out fullgraph.",
-    "a tensor's backward": "Call it outside of the function, on what the function returns, or use torch.autograd.grad there.",
-    "a tensor's requires_grad_": "Call it outside of the function, on what it is given, or leave out fullgraph.",
-    "a result that a graph can't return": "Return tensors, numbers, and containers of such, or leave out fullgraph.",
-    "the whole ": "Return its parts, in a tuple or list that the function makes, or leave out fullgraph.",
-    "the identity of an intermediate": "Compare what is there before the call, or leave out fullgraph.",
-    "an exception": "A call that raises is no graph: leave out fullgraph, or check what raises before the call.",
-    "a mode that is set": "Set the mode around the call of the function, or leave out the backend or fullgraph.",
-    "autocast in a graph": "Set it around the call of the function, or leave out the backend, dynamic=False or fullgraph.",
-    "an assignment to an element": "Choose by torch.where, or join by torch.cat or torch.stack, or leave out the backend or fullgraph.",
-    "an iteration over a tensor": "Compute on the whole tensor (torch.vmap and batched operators do), or leave out fullgraph.",
-    "random numbers": "Draw them outside of the function and pass them, or leave out fullgraph.",
-    "a module that is not there": "Import it outside of the function, before the first call.",
-    "a variable of other functions": "Return the value instead, or leave out fullgraph.",
-    "a property": "Read what the property reads, or leave out fullgraph.",
-    "a call of warn": "Warn outside of the function, or leave out fullgraph.",
-    "a module with hooks": "Remove the hooks, or leave out fullgraph.",
-    "a generator": "Make a list, or leave out fullgraph.",
-    "an object with a finalizer": "Keep a reference to it outside of the function, or leave out fullgraph.",
-    "the plan is long enough": "Split the function into several compiled ones, or leave out fullgraph.",
-    "the truth of a": "Compute both branches and choose by torch.where, or leave out fullgraph.",
-    "a call of torch.func.vmap": "Write the batched operators out, or call vmap on the captured function, or leave out fullgraph.",
-    "a call of torch.func": "Use torch.autograd.grad(..., create_graph=True) in the function, or call the transform on the captured function, "
-    "or leave out fullgraph.",
-    "a call of torch.autograd.grad": "Give it what the function computes from leaves without hooks, or call it outside of the function, or "
-    "leave out the backend or fullgraph.",
-    "a call of torch.utils.checkpoint": "Call the function itself, or capture the function that is checkpointed, or leave out fullgraph.",
-    "a functional_call": "Give functional_call a dict of plain tensors for parameters of a module without hooks, or leave out fullgraph.",
-    "a call of print": "Print outside of the function, or leave out fullgraph.",
-    "a call of graph_break": "Take the graph break out, or leave out fullgraph.",
-    "an operator in place": "Write the operator and the assignment apart (y = y + x), or leave out fullgraph.",
-    "a recursion": "Write it as a loop, or leave out fullgraph.",
-}
-
-
-def _advice(reason):
-    for start, advice in _ADVICE.items():
-        if reason.startswith(start):
-            return advice
-    if reason.endswith(("in place", "that the tape records", "of a large tensor")):
-        return (
-            "Use the function that returns a new tensor (add instead of add_), or leave out the backend or fullgraph."
-        )
-    if reason.endswith("which compiled graphs have not"):
-        return "Call it outside of the function and pass its result, use another function, or leave out fullgraph."
-    if "that is not pure" in reason:
-        return "Call eval() on the module, or pass training=False, or leave out the backend or fullgraph."
-    return (
-        "Take it out of the function, leave out fullgraph, or, if it is a function that only computes tensors, mark it by "
-        "cresset.allow_in_graph."
-    )
 
 
 @functools.cache
@@ -455,56 +414,12 @@ def is_compiling():
 
 
 def reset():
-    """Forgets all plans. What runs at the moment goes on."""
+    """Forgets all plans, and what recordings have seen. What runs at the moment goes on."""
     _notes.clear()
+    for options in list(_all_options):
+        options.forget()
     for code in _known_codes():
         _frames.forget_plans(code, None)
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """A plan of a captured function."""
-
-    #: The lines of the function where it begins and ends. A loop may end it above where it begins.
-    first_line: int
-    last_line: int
-    #: How often it ran, how often a check of it failed, how often a call in it raised and the Python ran instead.
-    applied: int
-    failed: int
-    raised: int
-    #: How many calls its graphs have, that of a backend or Cresset's own; 0 if there is none.
-    graph_calls: int = 0
-
-
-@dataclass(frozen=True)
-class CaptureExplanation:
-    """What became of a function that `cresset.compile` made faster. `print` shows it."""
-
-    #: The function's name, and the line it begins at.
-    name: str
-    line: int
-    #: Why no frame of it is captured; None if they are.
-    off: str | None
-    #: Plans by line.
-    plans: list = field(default_factory=list)
-    #: What ended plans, and ran as the Python that it is: (line, reason), by line.
-    python: list = field(default_factory=list)
-
-    def __str__(self):
-        lines = [f"{self.name}, line {self.line}"]
-        if self.off is not None:
-            return f"{lines[0]}: runs as it is: {self.off}"
-        if not self.plans:
-            lines.append("  no plans")
-        for plan in self.plans:
-            several = plan.first_line != plan.last_line
-            where = f"lines {plan.first_line} to {plan.last_line}" if several else f"line {plan.first_line}"
-            graph = f", graph of {plan.graph_calls} calls" if plan.graph_calls else ""
-            lines.append(
-                f"  plan of {where}{graph}: ran {plan.applied}, checks failed {plan.failed}, raised {plan.raised}"
-            )
-        lines += [f"  Python at line {line}: {reason}" for line, reason in self.python]
-        return "\n".join(lines)
 
 
 def explain_capture(f):
@@ -521,19 +436,18 @@ def explain_capture(f):
         return CaptureExplanation(repr(function), 0, "it is not written in Python")
     code = target.__code__
     name, first = code.co_qualname if hasattr(code, "co_qualname") else code.co_name, code.co_firstlineno
+    file = code.co_filename
     off = _why_not()
+    if off is None and code.co_flags & (0x20 | 0x80 | 0x200):
+        off = "frames of generators and coroutines are CPython's"
+    if off is None and _frames.is_given_back(code, options):
+        off = "its plans save less than it costs to run its frames in parts"
     if off is not None:
-        return CaptureExplanation(name, first, off)
-    if code.co_flags & (0x20 | 0x80 | 0x200):
-        return CaptureExplanation(name, first, "frames of generators and coroutines are CPython's")
-    if _frames.is_given_back(code, options):
-        return CaptureExplanation(name, first, "its plans save less than it costs to run its frames in parts")
-    plans = [
-        Stretch(
-            line_at(code, start), line_at(code, plan.end - 1 if plan.end > start else plan.end), *plan.counts, plan.info
-        )
-        for start, plan in _frames.plans_of(code, options)
-    ]
-    notes = dict(_notes.get(id(code), {}))
-    python = sorted({(line_at(code, position), reason) for position, reason in notes.items() if reason != END})
-    return CaptureExplanation(name, first, None, plans, python)
+        return CaptureExplanation(name, first, off, file=file)
+    found = _frames.plans_of(code, options)
+    plans = [stretch_of(code, start, plan) for start, plan in found]
+    notes = _notes.get(id(code), {})
+    python = sorted({(line_at(code, position), reason) for position, reason in notes.items() if reason not in UNSAID})
+    calls, recordings, time, ran = _frames.history_of(code, options)
+    runs = list(runs_of(code, notes, ran, {start for start, _ in found}))
+    return CaptureExplanation(name, first, None, plans, python, file, runs, calls, recordings, time)

@@ -4,6 +4,7 @@ runs again in the backward pass."""
 import contextlib
 
 import torch
+import torch.utils.checkpoint
 
 from . import _C
 
@@ -59,6 +60,27 @@ class Checkpointed:
             torch.set_rng_state(state)
         found = found if type(found) is tuple else (found,)
         return tuple([isinstance(value, torch.Tensor) and value.requires_grad for value in found])
+
+
+class Reentrant:
+    """A graph in the place of the function of a checkpoint with `use_reentrant=True`, which PyTorch runs. `given`: places of
+    the inputs that are the function's positional arguments, in order; the function finds the others by itself. The graph takes
+    the first `count` inputs."""
+
+    def __init__(self, function, given, count, preserves):
+        self.graph, self.given, self.count, self.preserves = function, given, count, preserves
+
+    def __call__(self, *inputs):
+        found = [None if place in self.given else value for place, value in enumerate(inputs)]
+
+        def run(*arguments):
+            values = found.copy()
+            for place, value in zip(self.given, arguments, strict=True):
+                values[place] = value
+            return self.graph(*values[: self.count])
+
+        arguments = [inputs[place] for place in self.given]
+        return torch.utils.checkpoint.CheckpointFunction.apply(run, self.preserves, *arguments)
 
 
 def without_tape(value):

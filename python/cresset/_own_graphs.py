@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 
 from . import _C, _frames, options, passes
-from ._checkpoints import Checkpointed
+from ._checkpoints import Checkpointed, Reentrant
 from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
 from ._recording_writes import joined_saves
 from ._rows import EMPTY, OF_CONTENTS, OWNERS, is_of_numbers
@@ -305,7 +305,7 @@ class Phases:
             is_part = node.step is not None and node.step[0] == "Item"
             if (
                 is_part
-                or type(node.function) is Checkpointed
+                or type(node.function) in (Checkpointed, Reentrant)
                 or not self.computes(node)
                 or (node.function is torch.Tensor.add_ and node.effect)
             ):

@@ -8,7 +8,6 @@ the program does between two instructions of a plan, which is nothing: a plan ca
 their result (`_rows.py`).
 """
 
-import collections
 import dis
 import functools
 import inspect
@@ -21,11 +20,13 @@ import weakref
 import torch
 
 from . import _C, _frames
+from ._capture_report import Origins
 from ._graph_modules import BackendError, serve
 from ._own_graphs import MIN_CALLS, steps_with_graphs
 from ._recording_calls import Calls
 from ._recording_checkpoints import Checkpoints
 from ._recording_containers import Containers
+from ._recording_defaults import DEFAULTDICT, Defaults
 from ._recording_environment import Environment
 from ._recording_functional import Functional
 from ._recording_gradients import Gradients
@@ -50,12 +51,14 @@ from ._recording_values import (
     NUMBERS,
     OPAQUE,
     PLAIN,
+    PROLOGUE,
     RETURNS,
     STATIC_CLASS,
     TENSORS,
     TEXT,
     Cell,
     Context,
+    DefaultKeywords,
     FrameShadow,
     Fresh,
     Generator,
@@ -80,8 +83,9 @@ from ._recording_values import (
     is_whole,
     owns_nothing,
 )
-from ._recording_writes import Writes
-from ._segments import BY_CLASS, NUM_BINARY, OF_PLACES, NotAGraph, Segment, function_of, reads_of
+from ._recording_writes import VIEW_ATTRIBUTES, Writes
+from ._rows import ATTRIBUTES
+from ._segments import BY_CLASS, NUM_BINARY, OF_PLACES, OF_SIZES, NotAGraph, Segment, function_of, reads_of
 
 
 @functools.lru_cache(256)
@@ -95,6 +99,8 @@ def handler_at(code, position):
     return next(found, None) if code.co_exceptiontable else None
 
 
+QUESTIONS = (*OF_SIZES, torch.Tensor.item)
+DICTS = (dict, DEFAULTDICT)
 EQ, NE = 2, 3  # as CPython numbers comparisons
 IS_EQUAL = (EQ, NE)
 #: Steps that read what is there when the plan begins.
@@ -120,6 +126,7 @@ class Recorder(
     Lists,
     Modes,
     Environment,
+    Defaults,
 ):
     """`options` says what plans are made of (`_capture.Options`)."""
 
@@ -146,6 +153,7 @@ class Recorder(
         self.region = None  # Checkpoint, while its function runs
         self.site = None  # how many operands the instruction's call has, and the names of keywords
         self.listed = []  # dicts of parameters and buffers that were gone over
+        self.born = set()  # (identity of a dict, key) of keys that it had not when the plan was to set them
         self.grown = {}  # of these the dicts that may get a new key, and the lists: {register: container}
         self.over_views = []  # Pairs and Zipped of keys, values or items of a dict, which were listed when they were made
         self.dicts = {}  # registers that hold dicts, which were seen
@@ -165,6 +173,7 @@ class Recorder(
         self.places = {}  # code and position of the instruction that each register was made for
         self.code = code
         self.here = (code, position)
+        self.places_of_checks = {}  # the same of steps without a register, by identity
         self.ways = {}  # with `fullgraph`: for each register the calls that lead to its instruction
         self.way_here = None  # the calls that lead to what is refused, if it is not the instruction that runs
         self.frames = [FrameShadow(code)]
@@ -209,7 +218,11 @@ class Recorder(
 
     def compute(self, kind, a, b=-1, object=None, inputs=(), owned=False):
         """A call on tensors, in the modes of the `with` statements around it."""
-        if self.modes and (kind == "Call" or any(self.is_tensor(self.values.get(r)) for r in (a, *inputs))):
+        if (
+            self.modes
+            and not self.is_question(kind, a, object)
+            and (kind == "Call" or any(self.is_tensor(self.values.get(r)) for r in (a, *inputs)))
+        ):
             if kind == "Call":
                 function = self.values[a].object
             else:
@@ -223,6 +236,12 @@ class Recorder(
             self.owned.add(register)
         return register
 
+    def is_question(self, kind, a, object):
+        """Whether it asks a tensor for its kind or its number, which no mode changes."""
+        if kind == "GetAttr":
+            return object in ATTRIBUTES and object not in VIEW_ATTRIBUTES
+        return kind == "Call" and any(self.values[a].object is each for each in QUESTIONS)
+
     def is_owned(self, value):
         """Whether it is no tensor, or one in memory that the plan has made."""
         if isinstance(value, Fresh):
@@ -234,7 +253,9 @@ class Recorder(
     def check(self, kind, a=-1, b=-1, object=None):
         if len(self.steps) >= MAX_STEPS:
             raise NoRow("the plan is long enough")
-        self.steps.append((kind, -1, a, b, object, ()))
+        step = (kind, -1, a, b, object, ())
+        self.steps.append(step)
+        self.places_of_checks[id(step)] = self.here
 
     def see(self, register, object):
         """What a register holds in this run."""
@@ -261,6 +282,8 @@ class Recorder(
             elif isinstance(value, Keywords):
                 inputs = [self.register(item) for item in value.items.values()]
                 value.register = self.emit("Dict", object=tuple(value.items), inputs=inputs)
+                if isinstance(value, DefaultKeywords):
+                    value.register = self.as_defaultdict(value)
             elif isinstance(value, Fresh):
                 inputs = [self.register(item) for item in value.items]
                 if len(inputs) > 32:
@@ -325,6 +348,14 @@ class Recorder(
         else:
             self.versioned(value)
         return bool(object)
+
+    def decide(self, value):
+        """The truth of a value, checked. Of a number that tensors' contents decide, no more than that."""
+        if type(value) is Value and not value.fixed and value.register in self.of_contents and self.is_number(value):
+            if type(value.object) is not bool:
+                register = self.emit("Call", self.register(self.constant(bool)), inputs=[self.register(value)])
+                value = self.values[register] = Value(register, bool(value.object), typed=True)
+        return self.pin(value)
 
     def truth_of(self, value):
         """The truth of a tensor, checked: a branch on it that goes both ways ends plans."""
@@ -647,17 +678,18 @@ class Recorder(
             used = [*outputs, *((None, each) for register, _, *more in stores for each in (register, *more[:2]))]
             checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
             checks += [("CheckOwnCell", -1, -1 - place, -1, None, ()) for place in variables if place < 0]
-            steps, info = self.with_graph(checks + self.without_unused(self.steps, used), used, num_calls)
+            steps, size = self.with_graph(checks + self.without_unused(self.steps, used), used, num_calls)
             steps = [*steps, *(self.steps_of_mode(mode) if mode is not None else ())]
         except NoRow as reason:
             return self.options.refusal(self.calls_to_here(), str(reason)) if self.options.fullgraph else None
         except BackendError as error:
             return self.options.failed(error)
+        origins = Origins(size, self.steps, steps, self.places | self.places_of_checks, self.names)
         last_uses = self.with_last_uses(steps, used)
         try:
             return _frames.new_plan(
-                self.code, self.start, end, self.num_registers, len(stack), last_uses, outputs, stores, info,
-                self.saved_by(num_saved, len(steps), info),
+                self.code, self.start, end, self.num_registers, len(stack), last_uses, outputs, stores, origins,
+                self.saved_by(num_saved, len(steps), size),
             )  # fmt: skip
         except ValueError as error:
             if error.__traceback__.tb_next is not None:
@@ -802,7 +834,7 @@ class Recorder(
 
     def MAKE_CELL(self, view, frame, argument):
         if frame.function is None:
-            raise Prologue("a variable of inner functions")
+            raise Prologue(PROLOGUE)
         frame.cells[argument] = Cell(frame.variables.pop(argument, NULL))
 
     RESUME = PRECALL = CACHE = JUMP_FORWARD = JUMP_BACKWARD_NO_INTERRUPT = NOP
@@ -820,7 +852,7 @@ class Recorder(
 
     def COPY_FREE_VARS(self, view, frame, argument):
         if frame.function is None:
-            raise Prologue("the frame is not made yet")
+            raise Prologue(PROLOGUE)
 
     def POP_TOP(self, view, frame, argument):
         value = frame.stack.pop()
@@ -925,7 +957,7 @@ class Recorder(
     def frees(self, value, variable=None):
         """Before something is no longer referred to, which the plan, or the recording, holds until it ends: only then would
         its finalizer run, and weak references to it find nothing."""
-        if type(value) is not Value:
+        if type(value) is not Value or issubclass(type(value.object), type):  # a class refers to itself
             return
         if has_finalizer(type(value.object)):
             raise NoRow("an object with a finalizer that may be freed")
@@ -1169,10 +1201,10 @@ class Recorder(
         self.unary(frame, 2)
 
     def UNARY_NOT(self, view, frame, argument):
-        frame.stack.append(self.constant(not self.pin(frame.stack.pop())))
+        frame.stack.append(self.constant(not self.decide(frame.stack.pop())))
 
     def TO_BOOL(self, view, frame, argument):
-        frame.stack.append(self.constant(self.pin(frame.stack.pop())))
+        frame.stack.append(self.constant(self.decide(frame.stack.pop())))
 
     def COMPARE_OP(self, view, frame, argument):
         right, left = frame.stack.pop(), frame.stack.pop()
@@ -1272,11 +1304,13 @@ class Recorder(
         elif self.is_tensor(container):
             self.tensor_index(container, self.index(index))
         elif isinstance(container, Keywords):
-            key = self.key(index, (str, int))
-            if key not in container.items:
+            key = self.key_of(index)
+            if key in container.items:
+                self.pending = container.items[key]
+            elif isinstance(container, DefaultKeywords):
+                self.missing_of(container, key)
+            else:
                 self.raises(KeyError, "a key that is not there", Raised(KeyError, [self.constant(key)]))
-                return
-            self.pending = container.items[key]
         elif self.is_form(container):
             self.identical(container)
             self.pending = TypeForm()
@@ -1325,7 +1359,7 @@ class Recorder(
 
     def element(self, container, index):
         kind = type(container.object)
-        if kind in (dict, collections.defaultdict) and self.is_tensor(index):
+        if kind in DICTS and self.is_tensor(index):
             self.pending = self.entry_of(container, index)
             return
         if kind is str and isinstance(index, Value) and (self.is_number(index) or self.is_slice(index)):
@@ -1333,7 +1367,9 @@ class Recorder(
             return
         if isinstance(index, Fresh) or not isinstance(index, Value):
             raise NoRow("an element of a container")
-        if kind is dict and type(index.object) is str:
+        if kind is DEFAULTDICT:
+            self.element_of_default(container, index)
+        elif kind is dict and type(index.object) is str:
             self.typed(container)
             if not index.fixed:
                 self.pin(index)
@@ -1436,7 +1472,7 @@ class Recorder(
         value, container, index = frame.stack[-3:]
         del frame.stack[-3:]
         if isinstance(container, Keywords):
-            key = self.key(index, (str, int))
+            key = self.key_of(index)
             if not is_object(value) or self.holds(value, container):
                 raise NoRow("an iterator in a dict")
             self.changes(container)
@@ -1446,9 +1482,9 @@ class Recorder(
         if type(container) is Fresh and container.kind is list and self.is_number(index):
             self.set_element(container, index, value)
             return
-        if isinstance(container, Value) and not isinstance(container, Fresh) and type(container.object) is dict:
+        if isinstance(container, Value) and not isinstance(container, Fresh) and type(container.object) in DICTS:
             self.typed(container)
-            self.store_item(self.register(container), container.object, self.key(index), value)
+            self.store_item(self.register(container), container.object, self.key(index, (str, int)), value)
             return
         function = self.special_method(container, "__setitem__")
         if function is not None:
@@ -1595,7 +1631,7 @@ class Recorder(
         return type(value) is Value and type(value.object) is str and value.fixed
 
     def jump_if(self, view, frame, argument):
-        self.pin(frame.stack.pop())
+        self.decide(frame.stack.pop())
 
     POP_JUMP_IF_FALSE = POP_JUMP_IF_TRUE = POP_JUMP_FORWARD_IF_FALSE = POP_JUMP_FORWARD_IF_TRUE = jump_if
 

@@ -6,6 +6,7 @@ import contextvars
 import functools
 import inspect
 import itertools
+import operator
 import sys
 import types
 import weakref
@@ -15,6 +16,7 @@ from torch.func import functional_call
 
 from . import _C, _frames
 from ._recording_checkpoints import CHECKPOINT
+from ._recording_defaults import DEFAULTDICT, writes_arguments
 from ._recording_environment import reads_environment
 from ._recording_functional import CHILDREN, ITERATED, ITERATED_MODULES
 from ._recording_gradients import GRAD, REQUIRES_GRAD
@@ -58,12 +60,14 @@ from ._recording_values import (
     BoundMethod,
     Context,
     Count,
+    DefaultKeywords,
     EndOfMode,
     FrameShadow,
     Fresh,
     Generator,
     Iterator,
     Keywords,
+    Modules,
     NamedTuple,
     NewFunction,
     NewObject,
@@ -103,6 +107,7 @@ from ._rows import (
     refused_arguments,
     was_added,
 )
+from ._segments import BINARY
 
 
 def is_of_exceptions(object):
@@ -173,6 +178,13 @@ class Calls:
                 callee = frame.stack.pop()
             else:
                 frame.stack.pop()
+        if isinstance(positional, Generator):
+
+            def finish(items):
+                self.call_of(view, frame, callee, [*items, *keywords.values()], tuple(keywords))
+
+            self.all_of(positional, finish)
+            return
         if isinstance(positional, Fresh):
             arguments = list(positional.items)
         elif isinstance(positional, Value) and type(positional.object) in SEQUENCES:
@@ -191,6 +203,9 @@ class Calls:
         if isinstance(callee, NewFunction):
             self.call_function(callee, arguments, names)
             return
+        if isinstance(callee, Modules):
+            self.call_module(view, frame, self.as_module(callee), arguments, names)
+            return
         if isinstance(callee, Transformed):
             self.call_transformed(view, frame, callee, arguments, names)
             return
@@ -204,7 +219,8 @@ class Calls:
             return
         if (self.stores or self.swapped) and was_added(callee.object):
             raise NoRow(f"a call of {callee.object.__qualname__} after attributes were set")
-        if callee.object is float and len(arguments) == 1 and not names and self.call_float(callee, arguments[0]):
+        is_number = callee.object is float or callee.object is int
+        if is_number and len(arguments) == 1 and not names and self.call_number(callee, arguments[0]):
             return
         if is_functional(callee.object) or is_in_place(callee.object):
             self.call_functional(callee, arguments, names)
@@ -214,6 +230,20 @@ class Calls:
             self.pending = arguments[1]
         elif is_of_lists(callee.object):
             self.call_of_lists(callee, arguments, names)
+        elif writes_arguments(callee.object):
+            self.call_writer(callee, arguments, names)
+        elif callee.object is torch.Tensor.tolist:
+            self.call_tolist(callee, arguments, names)
+        elif callee.object is divmod:
+            self.call_divmod(callee, arguments, names)
+        elif callee.object is torch.Size or callee.object is torch.Size.numel:
+            self.call_size(callee, arguments, names)
+        elif callee.object is torch.device:
+            self.call_device(callee, arguments, names)
+        elif callee.object is id:
+            self.call_id(callee, arguments, names)
+        elif callee.object is DEFAULTDICT:
+            self.call_defaultdict(callee, arguments, names)
         elif callee.object is GROUP:
             self.call_group(callee, arguments, names)
         elif callee.object is RECORD:
@@ -394,16 +424,25 @@ class Calls:
         if effect:
             self.effects[self.pending] = [self.register(value) for value in saved if self.is_tensor(value)]
 
-    def call_float(self, callee, value):
-        """Whether it is the number that a text says, or of a tensor, which then is what comes next."""
+    def as_module(self, part):
+        """The Value of the module that a part of a container of modules is."""
+        if part.made is None or self.has_views():
+            raise NoRow("a part of a container of modules")
+        register = part.make()
+        self.values[register] = Value(register, part.made)
+        return self.values[register]
+
+    def call_number(self, callee, value):
+        """Whether it is the float or int that a text says, or of a tensor, which then is what comes next."""
         if type(value) is Value and type(value.object) is str:
             self.identical(callee)
             self.pin(value)
-            self.pending = self.constant(self.result_of(float, [value.object], ()))
+            self.pending = self.constant(self.result_of(callee.object, [value.object], ()))
             return True
         if not self.is_tensor(value) or value.object.numel() != 1 or value.object.is_complex():
             return False
-        if self.class_attribute(value, "__float__") is not torch.Tensor.__float__:
+        name = f"__{callee.object.__name__}__"
+        if self.class_attribute(value, name) is not getattr(torch.Tensor, name):
             return False
         self.call_functional(self.constant(torch.Tensor.item), [value], ())
         self.see(self.pending, value.object.item())
@@ -593,6 +632,84 @@ class Calls:
         self.typed(value)
         self.pending = self.emit("Call", self.register(callee), inputs=[self.register(value)])
 
+    def call_tolist(self, callee, arguments, names):
+        """The numbers of a tensor of one dimension or two, in lists that the plan makes of them."""
+        (value,) = arguments if len(arguments) == 1 and not names else (NULL,)
+        is_known = self.is_tensor(value) and 1 <= value.object.dim() <= 2 and 0 < value.object.numel() <= 64
+        if not is_known or self.options.backend is not None or self.options.dynamic is False:
+            raise NoRow("a tensor's tolist")
+        self.not_in_transform("a tensor's tolist")
+        self.identical(callee)
+        register = self.compute("Call", self.register(callee), inputs=[self.register(self.typed(value))])
+        self.of_contents.add(register)
+        self.num_calls += 1
+
+        def see(found):
+            self.see(register, found)
+            return self.numbers_in(register, found)
+
+        self.transformed = see
+        self.pending = Fresh(list, [])
+
+    def numbers_in(self, register, found):
+        """The list in a register, of numbers or of such lists, as one that the plan makes."""
+        self.check("CheckSize", register, len(found))
+        items = []
+        for place, item in enumerate(found):
+            part = self.emit("Item", register, place)
+            self.see(part, item)
+            if type(item) is list:
+                items.append(self.numbers_in(part, item))
+            else:
+                self.of_contents.add(part)
+                items.append(self.typed(self.values[part]))
+        return Fresh(list, items)
+
+    def call_divmod(self, callee, arguments, names):
+        """The quotient and the rest of numbers."""
+        if len(arguments) != 2 or names or not all(map(self.is_number, arguments)):
+            raise NoRow("a divmod of other than numbers")
+        self.identical(callee)
+        left, right = map(self.typed, arguments)
+        found = self.result_of(divmod, [left.object, right.object], ())
+        parts = []
+        for number, result in zip((BINARY.index(operator.floordiv), BINARY.index(operator.mod)), found, strict=True):
+            register = self.emit("Binary", self.register(left), number, inputs=[self.register(right)])
+            parts.append(Value(register, result))
+            self.values[register] = self.typed(parts[-1])
+        self.pending = Fresh(tuple, parts)
+
+    def call_size(self, callee, arguments, names):
+        """A torch.Size of numbers, or how many elements tensors of a size have."""
+        if len(arguments) > 1 or names or not all(isinstance(value, Value) for value in arguments):
+            raise NoRow("a Size of other arguments")
+        self.identical(callee)
+        if callee.object is torch.Size.numel:
+            if len(arguments) != 1 or type(arguments[0].object) is not torch.Size:
+                raise NoRow("the numel of other than a Size")
+            inputs = [self.register(self.typed(arguments[0]))]
+        else:
+            items = self.parts_of(arguments[0]) if arguments else []
+            if not all(self.is_number(item) and type(item.object) is int for item in items):
+                raise NoRow("a Size of other than numbers")
+            inputs = [self.register(Fresh(tuple, [self.typed(item) for item in items]))]
+        self.pending = self.emit("Call", self.register(callee), inputs=inputs)
+
+    def call_device(self, callee, arguments, names):
+        """A device that constants name."""
+        if not 1 <= len(arguments) <= 2 or names or any(type(value) is not Value for value in arguments):
+            raise NoRow("a device of other than constants")
+        self.identical(callee)
+        for value in arguments:
+            if type(value.object) not in (str, int, torch.device):
+                raise NoRow("a device of other than constants")
+            self.known(value)
+        try:
+            self.pending = self.constant(torch.device(*[value.object for value in arguments]))
+        except RuntimeError as error:
+            _frames.raise_of_handler(error)
+            raise NoRow("a device that there is not") from None
+
     def call_limits(self, callee, arguments, names):
         """The limits of a dtype, which are constants."""
         if len(arguments) != 1 or names or type(getattr(arguments[0], "object", None)) is not torch.dtype:
@@ -603,6 +720,8 @@ class Calls:
 
     def as_object(self, value):
         """What a name may stand for: of a method that is looked up, an object."""
+        if isinstance(value, Modules):
+            return self.as_module(value)
         if not isinstance(value, BoundMethod):
             return value
         parts = (value.function, value.owner)
@@ -924,7 +1043,13 @@ class Calls:
         value, kinds = arguments
         kinds = self.classes(kinds)
         if isinstance(value, (Fresh, Keywords, Pairs)):
-            kind = dict if isinstance(value, Keywords) else value.kind
+            kind = (
+                DEFAULTDICT
+                if isinstance(value, DefaultKeywords)
+                else dict
+                if isinstance(value, Keywords)
+                else value.kind
+            )
             self.pending = self.constant(issubclass(kind, kinds))
             return
         if type(value.object) in (*PLAIN, *OPAQUE):
@@ -1301,8 +1426,10 @@ class Calls:
         self.pending = self.returned
         if frame.generator is not None:
             self.pending = None
-            frame.generator.has_ended = True
-            frame.generator.end()
+            generator = frame.generator
+            generator.has_ended = True
+            end, generator.end, generator.take = generator.end, None, None  # which may refer to frames that have it
+            end()
         if type(frame.result) is NewObject and not self.is_none(self.returned):
             raise NoRow("an __init__ that returns something")
         if frame.result is not None:

@@ -11,7 +11,7 @@ import operator
 import torch
 
 from . import _C, options
-from ._checkpoints import Checkpointed, share_memory
+from ._checkpoints import Checkpointed, Reentrant, share_memory
 from ._own_graphs import compile_nodes, is_wanted, refs_of
 from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
 from ._recording_traces import ambient
@@ -32,6 +32,8 @@ from ._segments import (
 
 CHECKPOINT = torch.utils.checkpoint.checkpoint
 CODES = {CHECKPOINT: CHECKPOINT.__code__, inspect.unwrap(CHECKPOINT): inspect.unwrap(CHECKPOINT).__code__}
+REENTRANT = torch.utils.checkpoint.CheckpointFunction
+CODES_OF_REENTRANT = {f: f.__code__ for f in (REENTRANT.forward, REENTRANT.backward)}
 NO_CONTEXT = torch.utils.checkpoint.noop_context_fn
 NAME = "a call of torch.utils.checkpoint.checkpoint"
 #: Arguments that are not the function's.
@@ -59,11 +61,12 @@ def with_constants(argument, known):
 
 
 class Checkpoint:
-    """A checkpoint whose function runs. `saved`: the registers of tensors that are its positional arguments."""
+    """A checkpoint whose function runs. `saved`: the registers of tensors that are its positional arguments. `keeps_state`: it
+    keeps the state of random numbers; `is_reentrant`: its function runs without gradients."""
 
-    def __init__(self, recorder, arguments, may_draw):
-        self.saved = {recorder.register(value) for value in arguments if recorder.is_tensor(value)}
-        self.first_step, self.may_draw = len(recorder.steps), may_draw
+    def __init__(self, recorder, arguments, keeps_state, is_reentrant):
+        self.saved = [recorder.register(value) for value in arguments if recorder.is_tensor(value)]
+        self.first_step, self.keeps_state, self.is_reentrant = len(recorder.steps), keeps_state, is_reentrant
         self.changes = self.changes_of(recorder)
 
     @staticmethod
@@ -78,8 +81,8 @@ class Checkpoints:
     def call_checkpoint(self, view, frame, callee, arguments, names):
         if self.options.backend is not None or self.transform is not None or self.traced or _C._is_transformed():
             raise NoRow(f"{NAME} in a graph of a backend, or in a transform")
-        if self.region is not None or (len(self.modes) > 1 and self.is_in_autocast()):
-            raise NoRow(f"{NAME} in another one, or in several modes")
+        if len(self.modes) > 1 and self.is_in_autocast():
+            raise NoRow(f"{NAME} in several modes")
         if any(mode[0] not in ("autocast", "grad") for mode in self.modes):
             raise NoRow(f"{NAME} in a mode")
         count = len(arguments) - len(names)
@@ -92,8 +95,13 @@ class Checkpoints:
         for function, code in CODES.items():
             self.has_code(function, code)
         self.check_untransformed()
-        if self.flag_of(flags["use_reentrant"]):
-            raise NoRow(f"{NAME} with use_reentrant=True")
+        is_reentrant = self.flag_of(flags["use_reentrant"])
+        keeps_state = "preserve_rng_state" not in flags or self.flag_of(flags["preserve_rng_state"])
+        if self.region is not None:
+            self.call_inner_checkpoint(view, frame, arguments, count, given, is_reentrant, keeps_state)
+            return
+        if is_reentrant:
+            self.require_reentrant(flags, given, arguments[1:count])
         # Within an autocast of the plan's own there may be none around the plan, where the question is asked.
         around = (not self.is_in_autocast() and ambient()[0], *ambient()[1:])
         register = self.emit("Call", self.register(self.constant(ambient)))
@@ -101,14 +109,32 @@ class Checkpoints:
         self.check("CheckConst", register, object=around)
         if around[0] or around[2]:
             raise NoRow(f"{NAME} in autocast or inference mode that was set before")
-        may_draw = "preserve_rng_state" not in flags or self.flag_of(flags["preserve_rng_state"])
-        region = Checkpoint(self, arguments[1:count], may_draw)
+        region = Checkpoint(self, arguments[1:count], keeps_state, is_reentrant)
         self.call_of(view, frame, arguments[0], [*arguments[1:count], *given.values()], tuple(given))
         if self.entering is None or self.entering.finish is not None or self.entering.generator is not None:
             raise NoRow(f"{NAME} of a module with hooks, or of no function in Python")
         self.region = region
         self.entering.swaps = True
         self.entering.finish = self.end_of_checkpoint
+
+    def call_inner_checkpoint(self, view, frame, arguments, count, given, is_reentrant, keeps_state):
+        """A checkpoint in another one: when that runs again, this one's function does."""
+        if is_reentrant or self.region.is_reentrant or keeps_state != self.region.keeps_state:
+            raise NoRow(f"{NAME} in another one of another kind")
+        self.call_of(view, frame, arguments[0], [*arguments[1:count], *given.values()], tuple(given))
+        if self.entering is None or self.entering.generator is not None:
+            raise NoRow(f"{NAME} of no function in Python")
+        self.entering.swaps = True
+
+    def require_reentrant(self, flags, given, arguments):
+        """Requires what a checkpoint with `use_reentrant=True` is known for: its function is given tensors and constants by
+        position, and PyTorch's autograd.Function runs it."""
+        if given or flags.keys() - {"use_reentrant", "preserve_rng_state"} or self.is_in_autocast() or self.modes:
+            raise NoRow(f"{NAME} with use_reentrant=True and other arguments, or in a mode")
+        if not any(map(self.is_tensor, arguments)):
+            raise NoRow(f"{NAME} with use_reentrant=True, of no tensor")
+        for function, code in CODES_OF_REENTRANT.items():
+            self.has_code(function, code)
 
     def require_options(self, flags):
         """Requires options that make no difference to what only computes."""
@@ -150,11 +176,10 @@ class Checkpoints:
         inputs = dict.fromkeys(register for node in nodes for register in refs_in(node) if register not in inside)
         if not any(self.is_tensor(self.values[register]) for register in outputs):
             raise NoRow(f"{NAME} that computes nothing")
-        self.require_pure(nodes, inputs, outputs, region.may_draw)
+        self.require_pure(nodes, inputs, outputs, region.keeps_state)
         if self.require_own_writes(nodes) or asks:
             checks += self.checks_of_kinds(inputs)
-        saved = [place for place, register in enumerate(inputs) if register in region.saved]
-        steps = self.steps_of_checkpoint(nodes, list(inputs), outputs, saved)
+        steps = self.steps_of_checkpoint(nodes, list(inputs), outputs, region)
         self.steps[:] = [*before, *kept, *checks, *segment.pins, *steps, *structures, *delayed]
         gone = made - {step[1] for step in self.steps}
         for key, value in list(self.checked.items()):
@@ -314,7 +339,7 @@ class Checkpoints:
     def objects_in(self, registers):
         return [self.values[register].object for register in registers]
 
-    def steps_of_checkpoint(self, nodes, inputs, outputs, saved):
+    def steps_of_checkpoint(self, nodes, inputs, outputs, region):
         is_exact = "exact" in (self.options.numerics, options.numerics)
         function = compile_nodes(nodes, inputs, outputs, self.values, is_exact)
         if function is None:
@@ -326,7 +351,14 @@ class Checkpoints:
             self.see(result, tuple(self.objects_in(outputs)))
             self.places[result] = self.here
         autocast = self.modes[0] if self.is_in_autocast() else None
-        checkpointed = Checkpointed(function, draws, saved, autocast)
+        if region.is_reentrant:
+            taken = list(dict.fromkeys([*inputs, *region.saved]))
+            given = [taken.index(register) for register in region.saved]
+            checkpointed = Reentrant(function, given, len(inputs), region.keeps_state)
+            inputs = taken
+        else:
+            saved = [place for place, register in enumerate(inputs) if register in region.saved]
+            checkpointed = Checkpointed(function, draws, saved, autocast)
         self.values[callee] = Value(callee, checkpointed, fixed=True, typed=True)
         if draws:
             self.effects[result] = []

@@ -4,12 +4,14 @@ import builtins
 import dis
 import inspect
 import itertools
+import operator
 import sys
 import types
 from collections import OrderedDict
 
 import torch
 
+from ._recording_defaults import DEFAULTDICT
 from ._recording_values import (
     COMPARED,
     CONTAINERS,
@@ -171,7 +173,7 @@ class Containers:
     def BUILD_MAP(self, view, frame, argument):
         pairs = frame.stack[len(frame.stack) - 2 * argument :]
         del frame.stack[len(frame.stack) - 2 * argument :]
-        self.build_keywords(frame, [self.key(key, (str, int)) for key in pairs[::2]], pairs[1::2])
+        self.build_keywords(frame, [self.key_of(key) for key in pairs[::2]], pairs[1::2])
 
     def BUILD_CONST_KEY_MAP(self, view, frame, argument):
         keys = frame.stack.pop()
@@ -272,7 +274,7 @@ class Containers:
     def contains(self, container, value):
         """Whether a container of constants or names has a constant, checked."""
         if isinstance(container, Keywords):
-            return self.key(value, (str, int)) in container.items
+            return self.key_of(value) in container.items
         if isinstance(container, View) and container.name == "keys":
             keys = [key.object for key in container.make()]
             return self.key(value, (str, int)) in keys
@@ -350,7 +352,11 @@ class Containers:
         owner = arguments[0] if arguments else NULL
         kind = type(owner.object) if type(owner) in (Value, NewObject) else type(None)
         base = OrderedDict if issubclass(kind, OrderedDict) else dict
-        return issubclass(kind, dict) and kind not in (dict, OrderedDict) and getattr(base, method.__name__) is method
+        return (
+            issubclass(kind, dict)
+            and kind not in (dict, DEFAULTDICT, OrderedDict)
+            and getattr(base, method.__name__) is method
+        )
 
     def call_of_dict(self, name, arguments, names):
         """A method of dict's or OrderedDict's own of an object of a class derived from these."""
@@ -475,7 +481,7 @@ class Containers:
 
     def is_missing(self, container, value):
         """Checks that a dict of names does not have one, whatever else it has; False."""
-        if value.object in self.stored:
+        if self.stored_item(self.register(container), value.object) is not None:
             raise NoRow("a search in a dict that is changed")
         self.typed(container)
         inputs = [self.register(container), self.register(value)]
@@ -511,7 +517,7 @@ class Containers:
             self.raises(KeyError, "a key that is not there", Raised(KeyError, rest))
             return
         if name in ("get", "pop", "setdefault") and 1 <= len(rest) <= 2 and is_object(rest[-1]):
-            key = self.key(rest[0], (str, int))
+            key = self.key_of(rest[0])
             found = items.get(key, rest[1] if len(rest) == 2 else self.constant(None))
             if name == "pop":
                 self.changes(made)
@@ -548,7 +554,10 @@ class Containers:
             return
         if isinstance(owner, Fresh) or name not in ("items", "keys", "values"):
             raise NoRow(f"a call of dict.{name}")
-        if type(owner.object) is dict:
+        if type(owner.object) is DEFAULTDICT:
+            self.elements_of(owner)
+            self.pending = View(name, lambda: self.view_of(name, self.elements_of(owner)))
+        elif type(owner.object) is dict:
             self.keywords_of(owner)
             self.pending = View(name, lambda: self.view_of(name, self.keywords_of(owner)))
         elif name == "copy":
@@ -771,7 +780,7 @@ class Containers:
             items = self.items_of(value)
         elif self.is_tensor(value):
             items = self.rows_of(value)
-        elif isinstance(value, Value) and issubclass(type(value.object), (torch.nn.Sequential, torch.nn.ModuleList)):
+        elif isinstance(value, Value) and issubclass(type(value.object), tuple(CONTAINERS)):
             items = self.submodules(value)
         else:
             raise NoRow("an iteration")
@@ -820,6 +829,8 @@ class Containers:
         register = self.dict_item(self.instance_dict(owner), "_modules", members).register
         self.whole(register)
         self.check("CheckKeys", register, object=tuple(members))
+        if issubclass(type(owner.object), torch.nn.ModuleDict):
+            return [self.constant(key) for key in members]
         return [self.dict_item(register, key, member) for key, member in members.items()]
 
     def members_of(self, owner, names):
@@ -872,7 +883,13 @@ class Containers:
             self.check("CheckConst", self.register(index), object=index.object)
         self.check("CheckKeys", register, object=tuple(members))
         items = [self.dict_item(register, key, member) for key, member in members.items()]
-        self.pending = Modules(items[index.object], (register,))
+
+        def make():
+            inputs = [self.register(owner), self.register(index)]
+            return self.emit("Call", self.register(self.constant(operator.getitem)), inputs=inputs)
+
+        self.pending = part = Modules(items[index.object], (register,), make)
+        self.transformed = lambda made: setattr(part, "made", made)
 
     def FOR_ITER(self, view, frame, argument):
         iterator = frame.stack[-1]

@@ -17,7 +17,13 @@ from ._segments import BINARY, COMPARE, COMPUTES, UNARY, is_traced
 
 GRAD, GRAD_CODE = torch.autograd.grad, torch.autograd.grad.__code__
 REQUIRES_GRAD = torch.Tensor.requires_grad_
-_ARGUMENTS = ("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs", "allow_unused")
+_ARGUMENTS = ("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs", "allow_unused",
+              "is_grads_batched", "materialize_grads")  # fmt: skip
+_DEFAULTS = {
+    "only_inputs": True,
+    "is_grads_batched": False,
+    "materialize_grads": False,
+}  # the only values that rows know
 _FLAGS = ("retain_graph", "create_graph", "allow_unused")
 
 
@@ -26,6 +32,11 @@ def begin_tape(tensor):
     if tensor.requires_grad and torch.is_grad_enabled():
         return tensor.view_as(tensor)
     return tensor.detach().requires_grad_()
+
+
+def copy_of_gradient(gradient, leaf):
+    """What a backward pass that records a tape gives a leaf that had no gradient: a copy, laid out as the leaf."""
+    return torch.empty_like(leaf, requires_grad=False).copy_(gradient)
 
 
 _OPERATORS = (
@@ -38,6 +49,7 @@ _OPERATORS = (
     GRAD,
     REQUIRES_GRAD,
     begin_tape,
+    copy_of_gradient,
     _C._as_gradients,
 )
 
@@ -56,8 +68,11 @@ class Gradients:
             raise NoRow(f"{name} in a graph of a backend, or in a transform")
         given = {key: argument_of(arguments, names, key, place) for place, key in enumerate(_ARGUMENTS)}
         given = {key: value for key, value in given.items() if value is not None}
-        if len(given) != len(arguments) or "only_inputs" in given or not {"outputs", "inputs"} <= given.keys():
+        if len(given) != len(arguments) or not {"outputs", "inputs"} <= given.keys():
             raise NoRow(f"{name} with other arguments")
+        for key in _DEFAULTS.keys() & given.keys():
+            if self.flag_of(given.pop(key)) is not _DEFAULTS[key]:
+                raise NoRow(f"{name} with other arguments")
         self.identical(callee)
         self.has_code(GRAD, GRAD_CODE)
         self.check_untransformed()

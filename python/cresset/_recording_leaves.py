@@ -8,7 +8,7 @@ it, or a copy of it where something else has it, and to a gradient that is there
 import torch
 
 from . import _C
-from ._recording_gradients import GRAD, begin_tape
+from ._recording_gradients import GRAD, begin_tape, copy_of_gradient
 from ._recording_values import OBJECT_SETATTR, NoRow, Value, is_watched
 from ._rows import argument_of
 from ._segments import TENSORS
@@ -36,6 +36,7 @@ class Leaves:
         self.leaves = {}  # identity of a tensor -> the Value that it was first seen as
         self.names_of_leaves = {}  # registers that hold leaves -> the tensor
         self.gradients = {}  # register of a leaf -> the Value of its `.grad`, as it is at this instruction
+        self.copies = set()  # registers of gradients with a tape, which passes of the plan have made
         self.made_leaves = {}  # register -> Value of a leaf that a call of the plan has made; until a pass there is no gradient
 
     def leaf(self, value, what):
@@ -150,7 +151,7 @@ class Leaves:
         for key in ("create_graph", "retain_graph"):
             if key in given and self.flag_of(given[key]) is False:
                 del given[key]
-        if not given or given.keys() & {"create_graph", "grad_variables"}:
+        if not given or "grad_variables" in given:
             raise NoRow(f"{name} with other arguments")
         outputs = self.tensors_of_pass(given.pop(known[0], None), name)
         gradients = self.tensors_of_pass(given[known[1]], name) if known[1] in given else None
@@ -166,11 +167,13 @@ class Leaves:
         if "inputs" in given:
             leaves = self.leaves_asked_for(name, given["inputs"], leaves)
         before = [(leaf, self.gradient_at(leaf)) for leaf in leaves]
-        self.check_gradients(name, [value for _, value in before if not self.is_none(value)], outside)
+        flags = {key: True for key in ("retain_graph", "create_graph") if key in given}
+        there = [value for _, value in before if not self.is_none(value)]
+        if "create_graph" not in flags:
+            self.check_gradients(name, there, outside)
         versions = [None if value.object is None else value.object._version for _, value in before]
         self.num_calls += 1
         self.num_saved += INSTRUCTIONS_OF_BACKWARD
-        flags = {"retain_graph": True} if "retain_graph" in given else {}
         self.pending = self.constant(None)
         self.transformed = lambda _: self.see_backward(name, outputs, gradients, flags, before, versions)
 
@@ -211,7 +214,7 @@ class Leaves:
 
     def check_gradients(self, name, gradients, outside):
         """Checks that what a backward pass adds to is nothing that it reads, or adds to elsewhere."""
-        if not all(self.is_plain_gradient(value.object) for value in gradients):
+        if not all(self.is_plain_gradient(value.object) or value.register in self.copies for value in gradients):
             raise NoRow(f"{name} to a gradient of another kind")
         own = [self.register(value) for value in gradients]
         registers = [*own, *(register for register in outside if register not in own)]
@@ -265,13 +268,16 @@ class Leaves:
 
     def see_backward(self, name, outputs, weights, flags, before, versions):
         """The steps of a backward pass that has been, by what it has done to the leaves."""
+        if "create_graph" in flags:
+            self.see_taped(name, outputs, weights, flags, before)
+            return
         reached = []
         for (leaf, value), version in zip(before, versions, strict=True):
             now = leaf.object.grad
             if now is not value.object and (value.object is not None or type(now) is not torch.Tensor):
                 raise NoRow(f"{name} that gives a leaf another gradient")
             if now is not None and now._version != version:
-                if not self.is_plain_gradient(now):
+                if not self.is_plain_gradient(now) and value.register not in self.copies:
                     raise NoRow(f"{name} to a gradient of another kind")
                 reached.append((leaf, value, now))
         if not reached:
@@ -285,6 +291,27 @@ class Leaves:
         for (_, value, _), each in zip(reached, found, strict=True):
             if value.object is not None:
                 self.adds_to(value, each)
+
+    def see_taped(self, name, outputs, weights, flags, before):
+        """The same of a pass that records a tape: gradients that are there are added to out of place."""
+        reached = [(leaf, value, leaf.object.grad) for leaf, value in before if leaf.object.grad is not value.object]
+        if not reached:
+            raise NoRow(f"{name} that reaches no leaf")
+        if not all(type(now) is torch.Tensor and now.layout is torch.strided and now.is_cpu for *_, now in reached):
+            raise NoRow(f"{name} that gives a leaf another gradient")
+        found = self.gradients_of([leaf for leaf, *_ in reached], [now for *_, now in reached], outputs, weights, flags)
+        copy = self.constant(copy_of_gradient)
+        for (leaf, value, now), gradient in zip(reached, found, strict=True):
+            if value.object is None:
+                inputs = [self.register(gradient), leaf.register]
+                register = self.compute("Call", self.register(copy), inputs=inputs, owned=True)
+            else:
+                inputs = [self.register(gradient)]
+                register = self.compute("Binary", self.register(value), 0, inputs=inputs, owned=True)
+            self.new.add(register)
+            self.copies.add(register)
+            self.values[register] = Value(register, now)
+            self.store_gradient(leaf, self.typed(self.values[register]))
 
     def gradients_of(self, leaves, examples, outputs, weights, flags):
         """Values of what torch.autograd.grad computes for leaves; `examples` are as these are. `weights`: the gradients of

@@ -8,6 +8,7 @@ from importlib.machinery import ModuleSpec
 import torch
 
 from . import _frames
+from ._recording_defaults import DEFAULTDICT
 from ._recording_gradients import REQUIRES_GRAD
 from ._recording_leaves import BACKWARD, GRAD_OF_TENSORS
 from ._recording_transforms import OF_TAPES
@@ -36,6 +37,7 @@ from ._recording_values import (
     PROP_GETATTR_CODE,
     STATIC_CLASS,
     BoundMethod,
+    DefaultKeywords,
     Fresh,
     Keywords,
     NamedTuple,
@@ -62,6 +64,7 @@ from ._segments import has_names
 
 BIND = types.FunctionType.__get__
 FUNCTION_OF_TENSORS = torch.Tensor.grad_fn
+TOLIST = torch.Tensor.tolist
 CLASS_OF_OBJECTS = object.__dict__["__class__"]
 NAMES_OF_CLASSES = [type.__dict__[name] for name in ("__name__", "__qualname__")]
 
@@ -72,6 +75,9 @@ def is_of_static_class(descriptor):
 
 VALUES_WITH_PARTS = (torch.device, torch.dtype)  # attributes of which never change
 NAMES_OF_FUNCTIONS = ("__name__", "__qualname__")  # texts that a function may get another of
+
+LAZY_PROPERTY = torch.distributions.utils.lazy_property
+LAZY_PROPERTY_CODE = LAZY_PROPERTY.__get__.__code__
 
 
 class Objects:
@@ -139,7 +145,8 @@ class Objects:
         owner = frame.stack.pop()
         if type(owner) is Value and owner.register in self.on_stack and not as_method:
             self.frees(owner)  # what is only on the stack would live until the plan ends
-        if isinstance(owner, Keywords) and name in DICT_METHODS and as_method:
+        is_copy = name == "copy" and isinstance(owner, DefaultKeywords)
+        if isinstance(owner, Keywords) and name in DICT_METHODS and as_method and not is_copy:
             self.push_method(frame, self.constant(DICT_METHODS[name]), owner)
             return
         if type(owner) is Fresh and owner.kind is list and as_method:
@@ -254,7 +261,7 @@ class Objects:
         self.lacks(owner, name)
         if name in OF_TAPES:
             self.not_on_tape(name, f"a tensor's {name}")
-        if is_functional(found) or is_in_place(found) or found is REQUIRES_GRAD:
+        if is_functional(found) or is_in_place(found) or found is REQUIRES_GRAD or found is TOLIST:
             method = Value(self.emit("ClassItem", self.register(owner), object=name), found, fixed=True)
             if as_method:
                 self.push_method(frame, method, owner)
@@ -336,12 +343,23 @@ class Objects:
         if type(found) is staticmethod:
             register, found = self.emit("GetAttr", register, object="__func__"), found.__func__
             self.see(register, found)
+        elif type(found) is LAZY_PROPERTY:
+            return self.lazy_property_of(owner, name, kind)
         elif hasattr(type(found), "__get__") and type(found) not in AS_THEY_ARE:
             raise NoRow(f"a bound {name}")
         value = Value(register, found)
         if type(found).__flags__ & STATIC_CLASS and type(found) is not types.FunctionType:
             self.versioned(value)  # which may become a descriptor
         return value
+
+    def lazy_property_of(self, owner, name, kind):
+        """What a class of torch.distributions shows of a parameter that is computed when it is asked for: an object that says
+        so."""
+        self.has_code(LAZY_PROPERTY.__get__, LAZY_PROPERTY_CODE)
+        inputs = [self.register(owner), self.register(self.constant(name))]
+        register = self.emit("Call", self.register(self.constant(getattr)), inputs=inputs)
+        self.values[register] = Value(register, getattr(kind, name))  # one like it
+        return self.values[register]
 
     def member_version(self, owner):
         """Checks that it is this class, and that neither it nor its bases have changed."""
@@ -558,7 +576,9 @@ class Objects:
         value."""
         if not is_whole(value) and value is not DELETED:
             raise NoRow("an iterator that is stored")
-        if key is not CELL and (type(names) is not dict or ("__builtins__" in names and register not in self.globals)):
+        if key is not CELL and (
+            type(names) not in (dict, DEFAULTDICT) or ("__builtins__" in names and register not in self.globals)
+        ):
             raise NoRow("a dict that code has its globals in")
         if self.has_views() and key is not CELL:
             raise NoRow("a dict that is changed while it may be iterated over")
@@ -571,6 +591,8 @@ class Objects:
             self.frees(found)
             register = next(entry[0] for entry in self.stored[key] if entry[1] is names)
         else:
+            if key is not CELL and key not in names:
+                self.born.add((id(names), key))
             if ("item", register, key) not in self.checked:
                 self.grown[register] = names
             before = self.checked.get(("item", register, key), names.get(key) if key is not CELL else None)

@@ -13,6 +13,7 @@ import torch
 from . import _C, _frames
 
 END = "the end of the function"
+PROLOGUE = "the frame is not made yet"
 RETURNS = ("RETURN_VALUE", "RETURN_CONST")
 MAX_STEPS = 16000
 # How many instructions take CPython as long as beginning a frame, nn.Module.__call__ without the forward, and
@@ -65,7 +66,9 @@ AS_THEY_ARE = (types.FunctionType, *DESCRIPTORS)
 OBJECT_INIT = object.__init__
 PROP_GETATTR = torch.backends.PropModule.__dict__.get("__getattr__")  # of the modules of torch.backends
 PROP_GETATTR_CODE = getattr(PROP_GETATTR, "__code__", None)
-ITERATIONS = {f: f.__code__ for f in (torch.nn.Sequential.__iter__, torch.nn.ModuleList.__iter__)}
+ITERATIONS = {
+    f: f.__code__ for f in (torch.nn.Sequential.__iter__, torch.nn.ModuleList.__iter__, torch.nn.ModuleDict.__iter__)
+}
 # Modules that hold modules: the methods that find one, and the code that each is known with.
 CONTAINERS = {
     kind: {name: (kind.__dict__[name], kind.__dict__[name].__code__) for name in ("__getitem__", "__len__", *more)}
@@ -234,6 +237,16 @@ class Keywords(Transient):
     def has_changed(self):
         now, before = list(self.items.items()), list(self.original.items())
         return len(now) != len(before) or any(a != b or v is not w for (a, v), (b, w) in zip(now, before, strict=True))
+
+
+class DefaultKeywords(Keywords):
+    """A defaultdict that the plan makes. `factory`: what makes missing elements."""
+
+    __slots__ = ("factory",)
+
+    def __init__(self, factory):
+        super().__init__({})
+        self.factory = factory
 
 
 class NewObject(Value):
@@ -411,7 +424,14 @@ class Count(Range):
 
 
 class Modules(Iterator):
-    """A part of a container of modules, before it is iterated over."""
+    """A part of a container of modules, before it is iterated over. `made`: the module that the program has made of them;
+    `make()`: the register of one that the plan makes."""
+
+    __slots__ = ("make", "made")
+
+    def __init__(self, items, sources, make):
+        super().__init__(items, sources)
+        self.make, self.made = make, None
 
 
 class View(Transient):
@@ -496,7 +516,7 @@ def place_of_field(descriptor):
 
 def looks_up_plainly(kind):
     """Whether attributes of its objects are looked up as object.__getattribute__ does."""
-    return any(kind.__getattribute__ is base.__getattribute__ for base in (object, tuple, dict, list))
+    return any(kind.__getattribute__ is base.__getattribute__ for base in (object, tuple, dict, list, property))
 
 
 def has_finalizer(kind):
@@ -569,6 +589,7 @@ def is_of_objects(kind):
 METHODS_OF_CONTAINERS = {
     contextvars.ContextVar: ("get", "reset", "set"),
     dict: ("copy", "get", "items", "keys", "pop", "setdefault", "update", "values"),
+    collections.defaultdict: ("items", "keys", "values"),
     collections.OrderedDict: ("items", "keys", "values"),
     list: ("append",),
     str: tuple(name for name in dir(str) if not name.startswith("_")),

@@ -193,7 +193,9 @@ class Writes:
         if kind == "Call":
             callee = self.values[a].object
             callee = callee.function if type(callee) is _C._CallInModes else callee
-            is_view = is_view_call(callee)
+            # In a mode, an operator is a call, too.
+            is_named = callee is getattr and self.values[inputs[1]].object in VIEW_ATTRIBUTES
+            is_view = callee is operator.getitem or is_named or is_view_call(callee)
             inputs = tuple(self.source_of(each, what) for each in inputs)
         elif is_view:
             a = self.source_of(a, what)

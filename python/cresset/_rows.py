@@ -22,7 +22,7 @@ from . import _C
 # Of functions that C++ defines under the name of an operator, the operator table says it. These are the others: functions
 # of Python's, those that choose among operators, and questions for the kind of a tensor or the state.
 FUNCTIONS = """_is_all_true _is_any_true as_tensor atleast_1d atleast_2d is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled
- is_tensor tensor _transformer_encoder_layer_fwd _unique2""".split()
+ is_tensor tensor _transformer_encoder_layer_fwd _unique2 _weight_norm""".split()
 METHODS = """bfloat16 bool byte cdouble cfloat char cpu dim double float half int is_complex is_floating_point item long ndimension numel short split unflatten""".split()
 # Methods of tensors in Python, which call functions of the table: plans have what they do.
 WRITTEN_IN_PYTHON = "istft lu norm stft unique unique_consecutive".split()
@@ -307,6 +307,7 @@ def refused_arguments(function, arguments, names):
     """Why a call with such arguments is not functional; "" if it is, but for writing to its first one."""
     if is_of_numbers(function):
         right = (len(arguments) > 1) == (function in (min, max)) and not names
+        right = right or (function is round and len(arguments) == 2 and type(arguments[1].object) is int and not names)
         right = right and all(type(getattr(value, "object", None)) in (int, float, bool) for value in arguments)
         return "" if right else f"a call of {function.__name__} of other than numbers"
     count = len(arguments) - len(names)

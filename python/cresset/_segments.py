@@ -272,7 +272,7 @@ class Segment:
         """Whether a call is to stay between the graph's: it drops casts, or reads what a write to a tensor from outside, of the
         program's or of a batch norm's statistics, may have changed."""
         function = self.recorder.values[step[2]].object
-        if ends_casts(function) or step[1] in self.recorder.written:
+        if ends_casts(function) or step[1] in self.recorder.written or self.recorder.effects.get(step[1]):
             return True
         if type(function) is _C._CallInModes:
             function = function.function

@@ -230,7 +230,7 @@ def plans():
     found = {}
     for code in _capture._known_codes():
         for _, plan in _frames.plans_of(code, None):
-            found[plan] = (*plan.counts[:2], plan.info)
+            found[plan] = (*plan.counts[:2], plan.info.num_calls)
     return found
 
 

@@ -811,6 +811,8 @@ class World:
             result.sum().backward()
         except RuntimeError as error:
             freed = str(error).startswith("Trying to backward through the graph a second time")
+            for leaf in leaves:
+                leaf.grad = None  # which of them it has reached by then is the engine's order
             return Freed() if freed else type(error).__name__
         return [Near(leaf.grad) for leaf in leaves]
 

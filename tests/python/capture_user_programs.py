@@ -1748,6 +1748,229 @@ def curriculum_with_state():
     return trainer.fit_batch, [trainer.net], batch
 
 
+# ---- speech, detection, recommendation, series, graphs, physics
+
+
+@program
+def scaler_with_clipping():
+    net, optimizer = loop(lambda p: torch.optim.AdamW(p, lr=1e-2))
+    scaler = torch.amp.GradScaler("cpu", init_scale=128.0)
+
+    def step(x, y):
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = F.cross_entropy(net(x), y)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        norm = nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        return loss.detach(), norm, scaler.state_dict()
+
+    return step, [net], batch
+
+
+def overlaps(a, b):
+    corner = torch.max(a[:, None, :2], b[None, :, :2])
+    sizes = (torch.min(a[:, None, 2:], b[None, :, 2:]) - corner).clamp(min=0)
+    both = sizes[..., 0] * sizes[..., 1]
+    area_a, area_b = ((t[:, 2] - t[:, 0]) * (t[:, 3] - t[:, 1]) for t in (a, b))
+    return both / (area_a[:, None] + area_b[None] - both + 1e-6)
+
+
+@program
+def detector_with_matched_boxes():
+    net = nn.Conv2d(3, 10, 3, padding=1)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+
+    def step(image, boxes):
+        out = net(image)
+        count, _, height, width = out.shape
+        out = out.view(count, 2, 5, height, width).permute(0, 3, 4, 1, 2).reshape(count, -1, 5)
+        ys, xs = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+        centers = torch.stack([xs, ys], -1).float().view(-1, 1, 2).expand(-1, 2, -1).reshape(-1, 2)
+        losses = {"class": 0.0, "box": 0.0}
+        for i in range(count):
+            middle = out[i, :, :2].sigmoid() + centers
+            half = out[i, :, 2:4].exp().clamp(max=8) / 2
+            found = torch.cat([middle - half, middle + half], -1)
+            best, index = overlaps(found.detach(), boxes[i]).max(1)
+            positive = best > 0.01
+            losses["class"] = losses["class"] + F.binary_cross_entropy_with_logits(out[i, :, 4], positive.float())
+            losses["box"] = losses["box"] + F.smooth_l1_loss(
+                found[positive], boxes[i][index[positive]], reduction="sum"
+            )
+        optimizer.zero_grad()
+        sum(losses.values()).backward()
+        optimizer.step()
+        return {key: float(value) for key, value in losses.items()}
+
+    def arguments(i):
+        corner = torch.rand(2, 3, 2) * 4
+        return torch.randn(2, 3, 6, 6), torch.cat([corner, corner + 1 + torch.rand(2, 3, 2) * 2], -1)
+
+    return step, [net, optimizer], arguments
+
+
+@program
+def interest_in_history():
+    class Interest(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embeddings = nn.ModuleDict({key: nn.Embedding(10, 4, padding_idx=0) for key in ("item", "kind")})
+            self.attention = nn.Sequential(nn.Linear(32, 8), nn.PReLU(), nn.Linear(8, 1))
+            self.out = nn.Linear(16, 1)
+
+        def forward(self, features):
+            history = torch.cat([self.embeddings[key](features[f"past_{key}"]) for key in self.embeddings], -1)
+            target = torch.cat([self.embeddings[key](features[key]) for key in self.embeddings], -1)
+            target = target.unsqueeze(1).expand_as(history)
+            parts = torch.cat([history, target, history - target, history * target], -1)
+            scores = self.attention(parts).squeeze(-1).masked_fill(features["past_item"] == 0, -1e9)
+            pooled = torch.einsum("bl,bld->bd", scores.softmax(-1), history)
+            return self.out(torch.cat([pooled, target[:, 0]], -1)).squeeze(-1)
+
+    net = Interest()
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+
+    def step(features, label):
+        out = net(features)
+        loss = F.binary_cross_entropy_with_logits(out, label)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item(), round(out.mean().item(), 3), int((out > 0).sum())
+
+    def arguments(i):
+        many, one = ((lambda: torch.randint(0, 10, (3, 5))), (lambda: torch.randint(1, 10, (3,))))
+        return dict(past_item=many(), past_kind=many(), item=one(), kind=one()), torch.rand(3)
+
+    return step, [net, optimizer], arguments
+
+
+@program
+def convolutions_with_normed_weights():
+    class Causal(nn.Module):
+        def __init__(self):
+            super().__init__()
+            norm = nn.utils.parametrizations.weight_norm
+            self.layers = nn.ModuleList(norm(nn.Conv1d(4 if i else 2, 4, 3, dilation=2**i)) for i in range(2))
+            self.out = nn.Linear(4, 1)
+
+        def forward(self, x):
+            for i, layer in enumerate(self.layers):
+                x = F.dropout(F.relu(layer(F.pad(x, (2 * 2**i, 0)))), 0.1, self.training)
+            return self.out(x[..., -1])
+
+    net = Causal()
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+
+    def step(x, y):
+        loss = F.mse_loss(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step, [net, optimizer], lambda i: (torch.randn(2, 2, 9), torch.randn(2, 1))
+
+
+@program
+def policies_that_sample():
+    body, policy = nn.Linear(4, 8), nn.Linear(8, 3)
+    optimizer = torch.optim.Adam([*body.parameters(), *policy.parameters()], lr=1e-2)
+
+    def step(observations, rewards):
+        actions = torch.distributions.Categorical(logits=policy(torch.tanh(body(observations))).detach()).sample()
+        found = torch.distributions.Categorical(logits=policy(torch.tanh(body(observations))))
+        advantages = (rewards - rewards.mean()) / (rewards.std() + 1e-8)
+        loss = -(found.log_prob(actions) * advantages).mean() - 0.01 * found.entropy().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item(), actions, found.probs.detach()
+
+    return step, [body, policy, optimizer], lambda i: (torch.randn(6, 4), torch.randn(6))
+
+
+@program
+def targets_that_follow():
+    critic, target = mlp(3, 8, 1), mlp(3, 8, 1)
+    optimizer = torch.optim.Adam(critic.parameters(), lr=1e-2)
+
+    def step(x, rewards):
+        with torch.no_grad():
+            wanted = rewards + 0.9 * target(x).squeeze(-1)
+        loss = F.smooth_l1_loss(critic(x).squeeze(-1), wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            for source, followed in ((critic, target),):
+                for p, q in zip(source.parameters(), followed.parameters()):
+                    q.data.mul_(0.9)
+                    q.data.add_(0.1 * p.data)
+        return loss.item()
+
+    return step, [critic, target, optimizer], lambda i: (torch.randn(5, 3), torch.randn(5))
+
+
+@program
+def energies_that_are_conserved():
+    class Hamiltonian(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = mlp(4, 16, 1, activation=nn.Tanh)
+            self.register_buffer("turn", torch.tensor([[0.0, 0, 1, 0], [0, 0, 0, 1], [-1, 0, 0, 0], [0, -1, 0, 0]]))
+
+        def forward(self, x):
+            with torch.enable_grad():
+                x = x.detach().requires_grad_(True)
+                (slope,) = torch.autograd.grad(self.net(x).sum(), x, create_graph=True)
+            return slope @ self.turn.t()
+
+    net = Hamiltonian()
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+
+    def step(x, y):
+        loss = (net(x) - y).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step, [net, optimizer], lambda i: (torch.randn(5, 4), torch.randn(5, 4))
+
+
+@program
+def greedy_matching():
+    def match(costs):
+        costs, found = costs.clone(), []
+        for _ in range(costs.size(0)):
+            i, j = divmod(int(costs.argmin()), costs.size(1))
+            found.append((i, j))
+            costs[i] = float("inf")
+            costs[:, j] = float("inf")
+        return found
+
+    return match, [], lambda i: (torch.rand(4, 4),)
+
+
+@program
+def solver_by_fourier():
+    def solve(f):
+        n = f.shape[-1]
+        k = torch.fft.fftfreq(n, 1 / n) * 6.28
+        kx, ky = torch.meshgrid(k, k, indexing="ij")
+        squares = kx**2 + ky**2
+        squares[0, 0] = 1.0
+        u = -torch.fft.fft2(f) / squares
+        u[..., 0, 0] = 0
+        return torch.fft.ifft2(u).real, torch.Size((n, *f.shape)).numel()
+
+    return solve, [], lambda i: (torch.randn(8 + 2 * (i % 2), 8 + 2 * (i % 2)),)
+
+
 # ---- the comparison
 
 

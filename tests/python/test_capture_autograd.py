@@ -264,3 +264,31 @@ def test_backward_passes_have_eager_bits_whatever_the_option_says():
             assert torch.equal(ours, expected), i
     finally:
         cresset.options.numerics = before
+
+
+def test_a_view_that_was_made_before_its_base_required_gradients():
+    """It requires gradients, too, which go nowhere; what autograd checks on the way there, a graph checks."""
+
+    def overwrites(y):
+        h = (y * 2).tanh()
+        h += -1
+        return h * 2
+
+    def computes(y):
+        return (y * 2).tanh().exp() * 2
+
+    for function in (overwrites, computes):
+        compiled = cresset.compile(function)
+        for _ in range(6):
+            x = torch.randn(2, 3)
+            y = x[-1]
+            x.requires_grad_()
+            outcomes = []
+            for f in (function, compiled):
+                result = f(y)
+                try:
+                    result.sum().backward()
+                    outcomes.append((result.requires_grad, x.grad))
+                except RuntimeError as error:
+                    outcomes.append((result.requires_grad, "modified by an inplace operation" in str(error)))
+            assert outcomes == [(True, True if function is overwrites else None)] * 2

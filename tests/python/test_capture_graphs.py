@@ -416,7 +416,7 @@ def test_names_of_classes_and_functions():
     for _ in range(6):
         assert check(x)
     plans = [plan for code in _capture._known_codes() for _, plan in _frames.plans_of(code, None)]
-    assert sum(plan.info > 5 for plan in plans if plan.counts[0]) == 1
+    assert sum(plan.info.num_calls > 5 for plan in plans if plan.counts[0]) == 1
     assert compiled(x, kept, [None, 3])[1] == f"{type(compiled).__name__}.forward.{type(compiled).__qualname__}"
     kept.scale = 3.0
     assert check(x)
@@ -748,3 +748,72 @@ def test_splits():
         assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
         gradients = [torch.autograd.grad(each[0].sum() + each[1].sum(), x) for each in (ours, theirs)]
         assert torch.allclose(gradients[0][0], gradients[1][0])
+
+
+def test_einsum_of_a_module_that_is_imported_by_parts():
+    def f(x):
+        return (torch.einsum("ij,kj->ik", x, torch.relu(x)).sin() + 1).exp().tanh() * 2
+
+    compiled = agree(f, (torch.randn(3, 2),))
+    assert calls_in_graphs(compiled) >= 4 and not cresset.explain(compiled).python
+
+
+def test_arguments_that_a_generator_yields():
+    def added(a, b, c=1):
+        return torch.sin(a) + torch.cos(b) * c
+
+    def f(x):
+        return added(*(x * i for i in range(2))) + added(*(x + i for i in range(2)), c=2)
+
+    assert calls_in_graphs(agree(f, (torch.randn(3),))) >= 10
+
+
+def test_numbers_of_tensors_and_sizes():
+    def f(x, n):
+        quotient, rest = divmod(n, x.shape[0])
+        size = torch.Size([x.shape[0], quotient + 1])
+        return torch.relu(x) + rest, size.numel(), int(x.sum() * 10), round(x.sum().item(), 2), list(size)
+
+    compiled = cresset.compile(f)
+    for i in range(8):
+        x, n = torch.randn(2 + i % 3), 7 + i
+        assert same(compiled(x, n), f(x, n))
+    for n in (7.5, -7, 2**40, True):
+        assert same(compiled(x, n), f(x, n)) if type(n) is not float else outcome(compiled, x, n) == outcome(f, x, n)
+
+
+def outcome(f, *arguments):
+    try:
+        return f(*arguments)
+    except TypeError as error:
+        return str(error)
+
+
+def test_lists_of_a_tensors_numbers():
+    def f(x):
+        y = torch.relu(x).sin() * 2 + 1
+        numbers, rows = y[0].tolist(), (y > 1).tolist()
+        numbers.append(len(rows))
+        return y.cos().exp(), numbers, rows, [n * 2 for n in numbers], y.long()[:, 0].tolist()
+
+    compiled = agree(f, (torch.randn(2, 3),), (torch.randn(2, 3),))
+    report = cresset.explain(compiled)
+    assert not report.python and [plan.applied > 6 for plan in report.plans if plan.applied] == [True], report
+    for shape in ((2, 4), (3, 3), (1, 3), (0, 3)):
+        x = torch.randn(shape)
+        if shape[0]:
+            assert same(compiled(x), f(x))
+    x = torch.tensor([[float("nan"), float("inf"), 0.0]])
+    assert str(compiled(x)) == str(f(x))
+
+
+def test_branches_on_a_tensors_numbers():
+    def f(x):
+        y = torch.relu(x).sin() * 2 + 1
+        first, second = y.tolist()
+        return y.cos() if first > second else y.exp()
+
+    compiled = cresset.compile(f)
+    for _ in range(20):
+        x = torch.randn(2)
+        assert same(compiled(x), f(x))

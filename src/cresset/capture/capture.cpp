@@ -1,8 +1,11 @@
 #include "cresset/capture/capture.h"
 
 #if CRESSET_KNOWS_FRAMES
+#include <chrono>
 #include <map>
 #include <memory>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "cresset/capture/hook.h"
@@ -20,12 +23,35 @@ constexpr int kMaxQuietRuns = 16;   // of frames without plans in which nothing 
 constexpr int kCostOfFrame = 25;
 constexpr int kCostOfPlan = 15;
 constexpr int kTrialRuns = 128;        // frames after which it is judged whether plans save more than they cost
+constexpr int kRankLead = 8;           // by how much a plan's rank exceeds that of the one before it which it overtakes
+constexpr unsigned kTimedFrames = 16;  // of so many frames one is measured
 constexpr long kLongFrame = 1L << 20;  // instructions after which it is judged within a frame
+
+using Nanoseconds = unsigned long long;
+
+Nanoseconds now() {
+  return Nanoseconds(std::chrono::steady_clock::now().time_since_epoch().count());
+}
 
 /// What is known of an instruction.
 struct Entry {
   std::vector<PyObject*> plans;  // that begin here; owned
   int attempts = 0;
+
+  /// Asks a plan earlier that has lately applied clearly more often than the one before it: where two take turns, they
+  /// stay as they are.
+  void rank(size_t place, const PyObject* plan) {
+    if (place == 0 || place >= plans.size() || plans[place] != plan) return;
+    const auto rankOf = [&](size_t i) { return reinterpret_cast<Plan*>(plans[i])->rank; };
+    if (rankOf(place) > rankOf(place - 1) + kRankLead) std::swap(plans[place], plans[place - 1]);
+  }
+};
+
+/// Python's instructions that were run from one on, until a plan ran or the frame ended: how often, and how long where
+/// it was measured.
+struct PythonRuns {
+  unsigned long long count = 0, timed = 0;
+  Nanoseconds time = 0;
 };
 
 /// The plans of a code object that were made for one set of options.
@@ -35,6 +61,10 @@ class PlanTable {
   int recordings = 0;
   int quiet_runs = 0;
   bool is_given_back = false;
+  // For the report.
+  unsigned long long frames = 0, made_recordings = 0;
+  Nanoseconds recorder_time = 0;
+  std::map<int, PythonRuns> python;  // by position
 
   PlanTable() = default;
   ~PlanTable() { forget(); }
@@ -72,7 +102,9 @@ class PlanTable {
     saved_ = judged_runs_ = 0;
   }
   void giveBack() {
+    const auto kept = std::tuple(frames, made_recordings, recorder_time);
     forget();
+    std::tie(frames, made_recordings, recorder_time) = kept;
     recordings = kMaxRecordings;
     is_given_back = true;
   }
@@ -98,6 +130,9 @@ class PlanTable {
     quiet_runs = 0;
     saved_ = judged_runs_ = 0;
     is_given_back = false;
+    frames = made_recordings = 0;
+    recorder_time = 0;
+    python.clear();
     for (PyObject* plan : old) Py_DECREF(plan);
   }
 
@@ -127,6 +162,11 @@ Py_ssize_t stateIndex() {
   static const Py_ssize_t index = _PyEval_RequestCodeExtraIndex(freeState);
 #endif
   return index;
+}
+
+const PlanTable* tableOf(const CodeState& state, const PyObject* recorder) {
+  const auto found = state.tables.find(recorder);
+  return found == state.tables.end() ? nullptr : &found->second;
 }
 
 CodeState* stateOf(PyObject* code, bool make) {
@@ -241,6 +281,7 @@ PyType_Spec view_spec = {"cresset._frames.View", sizeof(View), 0, Py_TPFLAGS_DEF
 /// A recorder at work. Python's own exceptions never leave it: one that raises is dropped.
 struct Recording {
   PyObject* recorder;
+  Nanoseconds* time = nullptr;  // in the recorder's code: of the table that the plan is for
   bool alive = true;
   PyObject* callee = nullptr;  // code of the frame that may be recorded inline when it begins; borrowed
 };
@@ -254,16 +295,21 @@ struct Context {
 };
 thread_local Context of_thread;
 
-/// While one lives, the recorder's own code runs: its frames are not captured.
+/// While one lives, the recorder's own code runs: its frames are not captured. Adds up how long that takes.
 class Quiet {
  public:
-  Quiet() : before_(exchangeFrameFunction(nullptr)) {}
-  ~Quiet() { exchangeFrameFunction(before_); }
+  explicit Quiet(Nanoseconds* time) : before_(exchangeFrameFunction(nullptr)), time_(time), begin_(now()) {}
+  ~Quiet() {
+    exchangeFrameFunction(before_);
+    if (time_ != nullptr) *time_ += now() - begin_;
+  }
   Quiet(const Quiet&) = delete;
   Quiet& operator=(const Quiet&) = delete;
 
  private:
   FrameFunction before_;
+  Nanoseconds* time_;
+  Nanoseconds begin_;
 };
 
 /// The recorder lets go of what it has seen, which the program may let go of from now on.
@@ -271,7 +317,7 @@ void abandon(Recording& mine) {
   dropError();
   if (!mine.alive) return;
   mine.alive = false;
-  Quiet quiet;
+  Quiet quiet(mine.time);
   Py_XDECREF(PyObject_CallMethod(mine.recorder, "end", nullptr));
   dropError();
 }
@@ -304,7 +350,7 @@ class ViewOf {
 
 /// A call of the recorder with the view and two numbers; a new reference, null if the recording is over.
 PyObject* tell(Recording& mine, const char* method, ViewOf& view, int first, int second) {
-  Quiet quiet;
+  Quiet quiet(mine.time);
   PyObject* result = PyObject_CallMethod(mine.recorder, method, "Oii", view.get(), first, second);
   if (result == nullptr) abandon(mine);
   return result;
@@ -362,7 +408,8 @@ class CapturedFrame {
         instructions_(state.instructions),
         table_(table),
         inlined_(inlined),
-        view_(machine_) {}
+        view_(machine_),
+        is_timed_(inlined == nullptr && table.frames++ % kTimedFrames == 1) {}
 
   bool begin() {
     machine_.next = machine_.frame.position();
@@ -416,7 +463,11 @@ class CapturedFrame {
       return machine_.frame.raiseInPython(machine_.thread, machine_.top, position);
     }
     machine_.frame.leave(machine_.thread, machine_.top, position);
-    return machine_.frame.continueInPython(machine_.thread);
+    PyObject* code = Py_NewRef(reinterpret_cast<PyObject*>(machine_.code));  // which has the table
+    PyObject* result = machine_.frame.continueInPython(machine_.thread);
+    endPython(is_timed_ && python_from_ >= 0 ? now() : 0);
+    Py_DECREF(code);
+    return result;
   }
 
  private:
@@ -447,7 +498,7 @@ class CapturedFrame {
     if (active == nullptr || hasInterruption()) return Expected::Nothing;
     PyObject* kind = Py_NewRef(PyErr_Occurred());
     PyErrKeeper kept;
-    Quiet quiet;
+    Quiet quiet(active->time);
     PyObject* answer = PyObject_CallMethod(active->recorder, "raising", "O", kind);
     Py_DECREF(kind);
     if (answer == nullptr) abandon(*active);
@@ -473,13 +524,18 @@ class CapturedFrame {
       const size_t index = instructions_.indexOf(*instruction);
       if (table_.neverHasPlans(index)) return true;
       may_be_interrupted_ = true;
-      const Entry& entry = table_.at(index);
+      Entry& entry = table_.at(index);
+      const Nanoseconds begin = python_from_ >= 0 && is_timed_ ? now() : 0;
       PlanResult result = PlanResult::CheckFailed;
       // Plans may come and go while one runs.
       for (size_t i = 0; result == PlanResult::CheckFailed && i < entry.plans.size(); i++) {
         auto& plan = *reinterpret_cast<Plan*>(entry.plans[i]);
         const int saved = plan.saved, num_steps = int(plan.steps->size());
         result = applyPlan(plan, machine_);
+        if (result == PlanResult::Applied) {
+          entry.rank(i, reinterpret_cast<PyObject*>(&plan));
+          endPython(begin);
+        }
         saved_ += (result == PlanResult::Applied ? saved : -num_steps / 2) - kCostOfPlan;
       }
       if (hasInterruption()) return true;
@@ -488,6 +544,25 @@ class CapturedFrame {
       if (result == PlanResult::Outrun) plans_in_a_row_ = kMaxInARow;
       return result != PlanResult::CheckFailed || entry.attempts >= kMaxAttempts || beginRecording(index);
     }
+  }
+
+  /// Notes for the report that Python's instructions run from here on.
+  void beginPython() {
+    if (python_from_ >= 0 || inlined_ != nullptr || mine_.recorder != nullptr || !is_quiet_) return;
+    python_from_ = machine_.instruction->start;
+    python_since_ = is_timed_ ? now() : 0;
+  }
+
+  /// They have run until a time, where that is measured.
+  void endPython(Nanoseconds until) {
+    if (python_from_ < 0) return;
+    PythonRuns& runs = table_.python[python_from_];
+    runs.count++;
+    if (is_timed_) {
+      runs.timed++;
+      runs.time += until - python_since_;
+    }
+    python_from_ = -1;
   }
 
   /// False with an exception set.
@@ -500,9 +575,11 @@ class CapturedFrame {
     is_quiet_ = false;
     start_ = instruction;
     recorded_.clear();
-    Quiet quiet;
-    mine_ = Recording{PyObject_CallFunction(
-        options.recorder, "OiO", reinterpret_cast<PyObject*>(machine_.code), machine_.next, view_.get())};
+    table_.made_recordings++;
+    Quiet quiet(&table_.recorder_time);
+    PyObject* recorder = PyObject_CallFunction(
+        options.recorder, "OiO", reinterpret_cast<PyObject*>(machine_.code), machine_.next, view_.get());
+    mine_ = Recording{recorder, &table_.recorder_time};
     if (mine_.recorder == nullptr || mine_.recorder == Py_None) {
       dropError();
       Py_CLEAR(mine_.recorder);
@@ -564,14 +641,14 @@ class CapturedFrame {
 
   void finish(PyObject* plan) {
     if (!PyExceptionInstance_Check(plan)) keep(plan);
-    Quiet quiet;
+    Quiet quiet(&table_.recorder_time);
     Py_CLEAR(mine_.recorder);
   }
 
   /// Ends the recording here, with what the recorder has. What it refuses, it tells the call.
   void drop() {
     if (mine_.recorder == nullptr) return;
-    Quiet quiet;
+    Quiet quiet(&table_.recorder_time);
     PyErrKeeper kept;
     PyObject* plan = PyObject_CallMethod(mine_.recorder, "plan", nullptr);
     if (plan == nullptr) dropError();
@@ -587,6 +664,7 @@ class CapturedFrame {
     if (active == nullptr) {
       evaluated_++;
       saved_--;
+      beginPython();
     }
     return runInstruction(machine_);
   }
@@ -620,6 +698,9 @@ class CapturedFrame {
   long saved_ = 0;                   // by plans, less what was lost: in steps
   bool may_be_interrupted_ = false;  // something else than the instruction has run
   bool is_quiet_ = true;             // nothing was recorded
+  const bool is_timed_;              // whether runs of Python's instructions are measured, for the report
+  int python_from_ = -1;             // the position where Python's instructions began to run; -1 after a plan
+  Nanoseconds python_since_ = 0;
 };
 
 bool runCapturedFrame(PyThreadState* thread, RawFrame* raw, PyObject*& result) {
@@ -659,7 +740,7 @@ bool runCapturedFrame(PyThreadState* thread, RawFrame* raw, PyObject*& result) {
     return false;
   }
   if (inlined != nullptr) {
-    Quiet quiet;
+    Quiet quiet(inlined->time);
     PyObject* answer = PyObject_CallMethod(inlined->recorder, "enter", "O", captured.view());
     if (answer == nullptr) abandon(*inlined);
     Py_XDECREF(answer);
@@ -708,8 +789,8 @@ void forgetPlans(PyObject* code, const PyObject* recorder) {
 bool isGivenBack(PyObject* code, const PyObject* recorder) {
   const CodeState* state = stateOf(code, false);
   if (state == nullptr) return false;
-  const auto found = state->tables.find(recorder);
-  return found != state->tables.end() && found->second.is_given_back;
+  const PlanTable* table = tableOf(*state, recorder);
+  return table != nullptr && table->is_given_back;
 }
 
 PyObject* plansOf(PyObject* code, const PyObject* recorder) {
@@ -726,6 +807,29 @@ PyObject* plansOf(PyObject* code, const PyObject* recorder) {
     });
   }
   return list;
+}
+
+PyObject* historyOf(PyObject* code, const PyObject* recorder) {
+  const CodeState* state = stateOf(code, false);
+  PyObject* python = PyDict_New();
+  unsigned long long frames = 0, recordings = 0, time = 0;
+  const auto found = state == nullptr ? nullptr : tableOf(*state, recorder);
+  if (found != nullptr) {
+    frames = found->frames;
+    recordings = found->made_recordings;
+    time = found->recorder_time;
+    for (const auto& [position, runs] : found->python) {
+      const double mean = runs.timed == 0 ? -1.0 : double(runs.time) / double(runs.timed);
+      PyObject* key = PyLong_FromLong(position);
+      PyObject* value = Py_BuildValue("Kd", runs.count, mean);
+      const bool done =
+          python != nullptr && key != nullptr && value != nullptr && PyDict_SetItem(python, key, value) == 0;
+      Py_XDECREF(key);
+      Py_XDECREF(value);
+      if (!done) Py_CLEAR(python);
+    }
+  }
+  return python == nullptr ? nullptr : Py_BuildValue("KKKN", frames, recordings, time, python);
 }
 
 bool addViewClass(PyObject* module) {

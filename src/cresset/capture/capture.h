@@ -2,8 +2,8 @@
 // instructions and makes one; everything else runs as it stands.
 //
 // Plans belong to the code object, with which they are freed, and each to the instruction that it begins at. A frame
-// that reaches an instruction tries its plans in the order in which they were made. If none applies, the instruction,
-// and what follows, is recorded, a bounded number of times.
+// that reaches an instruction tries its plans, those first that have lately applied more often. If none applies, the
+// instruction, and what follows, is recorded, a bounded number of times.
 //
 // What a recorder answers may be an exception, which the program gets at the instruction that was recorded.
 //
@@ -57,6 +57,11 @@ PyObject* plansOf(PyObject* code, const PyObject* recorder);
 
 /// Whether a code object is CPython's again, for one maker of recorders.
 bool isGivenBack(PyObject* code, const PyObject* recorder);
+
+/// What frames of a code object did, for one maker of recorders: (frames, recordings, nanoseconds in recorders,
+/// {position where Python's instructions began to run: (how often, nanoseconds on average until a plan ran or the frame
+/// ended)}); a new reference.
+PyObject* historyOf(PyObject* code, const PyObject* recorder);
 
 bool addViewClass(PyObject* module);
 

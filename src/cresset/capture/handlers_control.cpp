@@ -292,9 +292,19 @@ INSTRUCTION(IMPORT_NAME) {
   Py_DECREF(import);
   return machine.replace(2, result);
 }
+
+/// Whether a name of a module's dict is what a look at the attribute finds: of a module of a derived class if that
+/// neither has the name nor looks attributes up by code of its own.
+static bool findsInDict(PyObject* module, PyObject* name) {
+  if (PyModule_CheckExact(module)) return true;
+  if (!PyModule_Check(module) || _PyType_Lookup(Py_TYPE(module), name) != nullptr) return false;
+  static PyObject* const look_up = PyUnicode_InternFromString("__getattribute__");
+  return _PyType_Lookup(Py_TYPE(module), look_up) == _PyType_Lookup(&PyModule_Type, look_up);
+}
+
 INSTRUCTION(IMPORT_FROM) {
   // Anything but a name of the module's dict may run code, which must not run twice.
-  if (!PyModule_CheckExact(machine.peek(1))) return Outcome::Leave;
+  if (!findsInDict(machine.peek(1), machine.name(argument))) return Outcome::Leave;
   PyObject* value = PyDict_GetItemWithError(PyModule_GetDict(machine.peek(1)), machine.name(argument));
   PyErr_Clear();
   if (value == nullptr) return Outcome::Leave;

@@ -86,6 +86,12 @@ PyObject* givenBack(PyObject*, PyObject* arguments) {
   return PyBool_FromLong(isGivenBack(code, recorder));
 }
 
+PyObject* history(PyObject*, PyObject* arguments) {
+  PyObject *code, *recorder;
+  if (!readOwner(arguments, code, recorder)) return nullptr;
+  return historyOf(code, recorder);
+}
+
 PyObject* capturing(PyObject*, PyObject*) {
   return PyBool_FromLong(isCapturing());
 }
@@ -114,6 +120,7 @@ PyMethodDef methods[] = {
     {"forget_plans", forget, METH_VARARGS, nullptr},
     {"is_given_back", givenBack, METH_VARARGS, nullptr},
     {"plans_of", plans, METH_VARARGS, nullptr},
+    {"history_of", history, METH_VARARGS, nullptr},
     {"new_plan", newPlan, METH_VARARGS, nullptr},
     {"version_of", version, METH_O, nullptr},
     {"raise_of_handler", raiseOfHandler, METH_O, "Raises an exception again that a signal's handler has raised."},

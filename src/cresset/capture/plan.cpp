@@ -3,6 +3,7 @@
 #if CRESSET_KNOWS_FRAMES
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <climits>
 #include <cstdint>
 #include <cstring>
@@ -16,6 +17,7 @@ namespace cresset::capture {
 namespace {
 
 PyTypeObject* plan_class = nullptr;
+PyTypeObject* default_dict_class = nullptr;
 
 constexpr int kAny = INT_MAX;
 constexpr int kNumBinary = int(std::size(kBinary));
@@ -64,6 +66,12 @@ class Registers {
   std::vector<PyObject*> many_;
 };
 
+/// Whether elements are found and set as those of dicts: of dict's own class, or of a defaultdict, which differs only
+/// where a key is missing.
+bool isPlainDict(PyObject* object) {
+  return PyDict_CheckExact(object) || Py_TYPE(object) == default_dict_class;
+}
+
 PyObject* instanceDict(PyObject* object) {  // borrowed; null if it has none
   PyObject** place = _PyObject_GetDictPtr(object);
   return place == nullptr ? nullptr : *place;
@@ -77,7 +85,7 @@ PyObject* madeInstanceDict(PyObject* object) {
 
 /// A new reference. The dict's keys may compare by code of their own, which may take the dict from what has it.
 PyObject* lookUp(PyObject* dict, PyObject* key) {
-  if (dict == nullptr || !PyDict_CheckExact(dict)) return nullptr;
+  if (dict == nullptr || !isPlainDict(dict)) return nullptr;
   Py_INCREF(dict);
   PyObject* value = Py_XNewRef(PyDict_GetItemWithError(dict, key));
   Py_DECREF(dict);
@@ -86,7 +94,7 @@ PyObject* lookUp(PyObject* dict, PyObject* key) {
 
 bool lacksKey(PyObject* dict, PyObject* key) {
   if (dict == nullptr) return true;
-  if (!PyDict_CheckExact(dict)) return false;
+  if (!isPlainDict(dict)) return false;
   Py_INCREF(dict);  // as above
   const bool lacks = PyDict_Contains(dict, key) == 0;
   Py_DECREF(dict);
@@ -227,7 +235,7 @@ bool isSameKey(PyObject* key, PyObject* wanted) {
 }
 
 bool hasKeys(PyObject* dict, PyObject* keys) {
-  if (!PyDict_CheckExact(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
+  if (!isPlainDict(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
   Py_ssize_t place = 0, index = 0;
   PyObject* key = nullptr;
   while (PyDict_Next(dict, &place, &key, nullptr)) {
@@ -495,7 +503,7 @@ PlanResult applyStores(
     const bool fits = store.key == Py_None             ? PyList_CheckExact(container)
                       : store.key == Py_NotImplemented ? PyCell_Check(container)
                       : isOfDescriptor(store)          ? PyObject_TypeCheck(container, PyDescr_TYPE(store.key)) != 0
-                      : PyDict_CheckExact(container)   ? store.of_globals || lacksKey(container, of_globals)
+                      : isPlainDict(container)         ? store.of_globals || lacksKey(container, of_globals)
                                                        : PyDict_Check(container) && store.is_new;
     if (!fits) return PlanResult::CheckFailed;
   }
@@ -568,17 +576,77 @@ unsigned versionOf(PyTypeObject* type) {
   return unsigned(type->tp_version_tag) > 0x7fffffffU ? 0 : unsigned(type->tp_version_tag);
 }
 
+namespace {
+
+bool isCheck(StepKind kind) {
+  return kind > StepKind::Item && kind <= StepKind::CheckZero;
+}
+
+/// Whether a step checks what is in a register.
+bool checksRegister(const Step& step) {
+  return isCheck(step.kind) && kStepRules[size_t(step.kind)].a == StepPlace::Register;
+}
+
+/// The exception that is set, as its class and text; null if there is none. Leaves none set.
+PyObject* textOfError() {
+  PyObject* kind = Py_XNewRef(PyErr_Occurred());
+  if (kind == nullptr) return nullptr;
+  dropError();
+  PyObject* text = PyUnicode_FromString(reinterpret_cast<PyTypeObject*>(kind)->tp_name);
+  Py_DECREF(kind);
+  return text;
+}
+
+/// What a check has found: a number or text as it is, the class of other objects.
+PyObject* textOfObject(PyObject* object) {
+  if (object == nullptr) return nullptr;
+  const bool is_shown = object == Py_None || PyBool_Check(object) || PyLong_CheckExact(object) ||
+                        PyFloat_CheckExact(object) ||
+                        (PyUnicode_CheckExact(object) && PyUnicode_GET_LENGTH(object) <= 40);
+  if (is_shown) return PyObject_Repr(object);
+  const bool is_container = PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyDict_CheckExact(object);
+  if (is_container) return PyUnicode_FromFormat("a %s of %zd", Py_TYPE(object)->tp_name, PyObject_Size(object));
+  return PyUnicode_FromFormat("a %s", Py_TYPE(object)->tp_name);
+}
+
+/// Notes for the report which step was the last of a run: a check that did not hold, a call that has raised, or, one
+/// past the end, what the plan was to set. Texts are made of the first runs, and of some of the later ones.
+void noteFailure(Plan& plan, size_t step, const Registers& registers) {
+  constexpr unsigned kAlwaysShown = 4, kShown = 64;
+  if (plan.failures == nullptr) plan.failures = new PlanFailures{std::vector<unsigned>(plan.steps->size() + 1)};
+  PlanFailures& failures = *plan.failures;
+  const unsigned count = failures.by_step[step]++;
+  if (failures.last == int(step) && count >= kAlwaysShown && count % kShown != 0) return;
+  failures.last = int(step);
+  PyObject* text = textOfError();
+  if (text == nullptr && step < plan.steps->size() && checksRegister((*plan.steps)[step])) {
+    text = textOfObject(registers[(*plan.steps)[step].a]);
+  }
+  dropError();
+  Py_XSETREF(failures.found, text);
+}
+
+unsigned long long now() {
+  return static_cast<unsigned long long>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+}  // namespace
+
 PlanResult applyPlan(Plan& plan, Machine& machine) {
   if (machine.top - machine.slots < plan.num_slots) {  // a stack that is not as high as when the plan was recorded
     plan.failed++;
     return PlanResult::CheckFailed;
   }
+  const bool is_timed = (plan.applied + plan.failed + plan.raised) % TimedRuns::kTimedRuns == 1;
+  const unsigned long long begin = is_timed ? now() : 0;
   Py_INCREF(reinterpret_cast<PyObject*>(&plan));  // it may be forgotten meanwhile
   PlanResult result = PlanResult::Applied;
   {
     Registers registers(plan.num_registers);
     std::vector<PyObject*> undo;  // owned
-    for (const Step& step : *plan.steps) {
+    size_t at = 0;
+    for (; at < plan.steps->size(); at++) {
+      const Step& step = (*plan.steps)[at];
       const int* inputs = plan.operands->data() + step.first;
       if (step.kind <= StepKind::Item) {
         if (!registers.set(step.target, read(step, inputs, registers, machine))) result = PlanResult::CheckFailed;
@@ -594,9 +662,13 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
         registers.clear(*dead);
       }
     }
+    if (result != PlanResult::Applied) noteFailure(plan, at, registers);
     dropError();
     std::vector<PyObject*> old;
-    if (result == PlanResult::Applied) result = applyStores(plan, registers, machine, old);
+    if (result == PlanResult::Applied) {
+      result = applyStores(plan, registers, machine, old);
+      if (result != PlanResult::Applied) noteFailure(plan, plan.steps->size(), registers);
+    }
     if (result == PlanResult::Applied) applyOutputs(plan, registers, machine);
     for (PyObject* value : old) Py_XDECREF(value);
     for (; !undo.empty(); undo.pop_back()) {
@@ -607,7 +679,15 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
       Py_DECREF(undo.back());
     }
   }
-  (result == PlanResult::Applied ? plan.applied : result == PlanResult::Raised ? plan.raised : plan.failed)++;
+  const bool applied = result == PlanResult::Applied;
+  (applied ? plan.applied : result == PlanResult::Raised ? plan.raised : plan.failed)++;
+  constexpr int kMaxRank = 32;
+  plan.rank = applied ? std::min(plan.rank + 1, kMaxRank) : std::max(plan.rank - 1, -kMaxRank);
+  if (is_timed) {
+    TimedRuns& runs = applied ? plan.applied_runs : plan.other_runs;
+    runs.count++;
+    runs.nanoseconds += now() - begin;
+  }
   Py_DECREF(reinterpret_cast<PyObject*>(&plan));
   return result;
 }
@@ -798,6 +878,8 @@ void deletePlan(PyObject* self) {
     for (PlanStore& store : *plan->stores) Py_XDECREF(store.key);
   }
   delete plan->stores;
+  if (plan->failures != nullptr) Py_XDECREF(plan->failures->found);
+  delete plan->failures;
   Py_XDECREF(plan->info);
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
@@ -807,6 +889,50 @@ void deletePlan(PyObject* self) {
 PyObject* countsOf(PyObject* self, void*) {
   auto* plan = reinterpret_cast<Plan*>(self);
   return Py_BuildValue("KKK", plan->applied, plan->failed, plan->raised);
+}
+
+PyObject* failuresOf(PyObject* self, void*) {
+  const PlanFailures* failures = reinterpret_cast<Plan*>(self)->failures;
+  PyObject* by_step = PyDict_New();
+  if (by_step == nullptr || failures == nullptr)
+    return by_step == nullptr ? nullptr : Py_BuildValue("NOO", by_step, Py_None, Py_None);
+  for (size_t i = 0; i < failures->by_step.size(); i++) {
+    if (failures->by_step[i] == 0) continue;
+    PyObject *step = PyLong_FromSize_t(i), *count = PyLong_FromUnsignedLong(failures->by_step[i]);
+    const bool done = step != nullptr && count != nullptr && PyDict_SetItem(by_step, step, count) == 0;
+    Py_XDECREF(step);
+    Py_XDECREF(count);
+    if (done) continue;
+    Py_DECREF(by_step);
+    return nullptr;
+  }
+  return Py_BuildValue("NiO", by_step, failures->last, failures->found == nullptr ? Py_None : failures->found);
+}
+
+PyObject* timesOf(PyObject* self, void*) {
+  const auto* plan = reinterpret_cast<Plan*>(self);
+  const auto mean = [](const TimedRuns& runs) {
+    return runs.count == 0 ? -1.0 : double(runs.nanoseconds) / double(runs.count);
+  };
+  return Py_BuildValue("dd", mean(plan->applied_runs), mean(plan->other_runs));
+}
+
+PyObject* stepsOf(PyObject* self, void*) {
+  const auto* plan = reinterpret_cast<Plan*>(self);
+  PyObject* list = PyList_New(0);
+  for (const Step& step : *plan->steps) {
+    PyObject* inputs = list == nullptr ? nullptr : PyTuple_New(step.num_inputs);
+    for (size_t i = 0; inputs != nullptr && i < step.num_inputs; i++) {
+      PyTuple_SET_ITEM(inputs, Py_ssize_t(i), PyLong_FromLong((*plan->operands)[step.first + i]));
+    }
+    PyObject* made = inputs == nullptr ? nullptr
+                                       : Py_BuildValue(
+                                             "siiiON", kStepRules[size_t(step.kind)].name, step.target, step.a, step.b,
+                                             step.object == nullptr ? Py_None : step.object, inputs);
+    if (made == nullptr || PyList_Append(list, made)) Py_CLEAR(list);
+    Py_XDECREF(made);
+  }
+  return list;
 }
 
 PyObject* endOf(PyObject* self, void*) {
@@ -821,6 +947,11 @@ PyGetSetDef plan_attributes[] = {
     {"info", infoOf, nullptr, "What the recorder says of it.", nullptr},
     {"end", endOf, nullptr, "The place in the code that the frame goes on at.", nullptr},
     {"counts", countsOf, nullptr, "How often it applied, a check failed, a call raised.", nullptr},
+    {"steps", stepsOf, nullptr, "[(kind, target, a, b, object, inputs)]", nullptr},
+    {"failures", failuresOf, nullptr, "{step: how often a run ended there}, the last of them, what it had found.",
+     nullptr},
+    {"times", timesOf, nullptr, "Nanoseconds of runs that applied, and of others, on average; -1 if none was timed.",
+     nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot plan_slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(deletePlan)}, {Py_tp_getset, plan_attributes}, {0, nullptr}};
@@ -832,6 +963,11 @@ bool addPlanClass(PyObject* module) {
   plan_class = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&plan_spec));
   if (plan_class == nullptr) return false;
   plan_class->tp_new = nullptr;  // only newPlan makes them
+  PyObject* collections = PyImport_ImportModule("collections");
+  PyObject* found = collections == nullptr ? nullptr : PyObject_GetAttrString(collections, "defaultdict");
+  Py_XDECREF(collections);
+  if (found == nullptr || !PyType_Check(found)) return false;
+  default_dict_class = reinterpret_cast<PyTypeObject*>(found);  // for good
   return PyModule_AddObjectRef(module, "Plan", reinterpret_cast<PyObject*>(plan_class)) == 0;
 }
 
@@ -862,6 +998,9 @@ PyObject* newPlan(PyObject*, PyObject* arguments) {
   plan->info = Py_NewRef(info);
   plan->saved = saved;
   plan->applied = plan->failed = plan->raised = 0;
+  plan->failures = nullptr;
+  plan->applied_runs = plan->other_runs = {};
+  plan->rank = 0;
   PlanReader reader(*plan, reinterpret_cast<PyCodeObject*>(code));
   bool valid = reader.readPlaces();
   for (Py_ssize_t i = 0; valid && i < PyList_GET_SIZE(steps); i++) valid = reader.readStep(PyList_GET_ITEM(steps, i));

@@ -105,6 +105,19 @@ struct PlanStore {
 /// Outrun: another thread has changed meanwhile what the plan has read and was to set.
 enum class PlanResult { Applied, CheckFailed, Raised, Outrun };
 
+/// What a plan's runs that did not apply have shown, for the report. Made with the first of them.
+struct PlanFailures {
+  std::vector<unsigned> by_step;  // how often each step did not hold or raised; the last is of what the plan sets
+  int last = -1;                  // the step
+  PyObject* found = nullptr;      // a text: what was there in place of what the step wants; owned
+};
+
+/// Times of runs, of which one in kTimedRuns is measured.
+struct TimedRuns {
+  static constexpr unsigned kTimedRuns = 16;
+  unsigned long long count = 0, nanoseconds = 0;
+};
+
 /// A Python object; made by newPlan.
 struct Plan {
   PyObject_HEAD int start, end, num_registers, depth;  // depth: of the stack at the end
@@ -117,6 +130,9 @@ struct Plan {
   PyObject* info;  // what the recorder says of it; owned
   int saved;       // what a run saves, less what its steps cost: in steps
   unsigned long long applied, failed, raised;
+  PlanFailures* failures;
+  TimedRuns applied_runs, other_runs;
+  int rank;  // greater the more often it has lately applied
 };
 
 /// From what the recorder in Python says: (code, start, end, number of registers, depth at the end, [(kind, target, a,

@@ -388,12 +388,25 @@ class Refusal : public autograd::Node {
   const autograd::Edge to_;
 };
 
+/// Where the gradient of a tensor goes that requires one and has no place on the tape: a view that was made before its
+/// base did. Autograd goes through the operators up to there all the same, and what they check is checked.
+class Nowhere : public autograd::Node {
+ public:
+  std::string name() const override { return "CressetNowhere"; }
+  autograd::variable_list apply(autograd::variable_list&& /*gradients*/) override { return {}; }
+};
+
 /// Where the gradient of an input of a region goes.
 autograd::Edge edgeTo(const at::Tensor& input) {
   if (!input.requires_grad()) return {};
   autograd::Edge edge = autograd::impl::gradient_edge(input);
   const autograd::Node* node = edge.function.get();
-  if (!node || typeid(*node) != typeid(autograd::NotImplemented)) return edge;
+  if (!node) {
+    auto nowhere = Pointers::make<Nowhere>();
+    nowhere->add_input_metadata(input);
+    return {std::move(nowhere), 0};
+  }
+  if (typeid(*node) != typeid(autograd::NotImplemented)) return edge;
   auto refusal = Pointers::make<Refusal>(std::move(edge));
   refusal->add_input_metadata(input);
   return {std::move(refusal), 0};

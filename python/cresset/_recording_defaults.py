@@ -1,0 +1,197 @@
+"""Rows of frame capture for dicts that make what they don't have (`collections.defaultdict`), keys that are no names, the identity
+of objects as a number, and functions that write to several of their arguments, as `torch.amp.GradScaler` uses them. Part of
+`_recording.py`."""
+
+import collections
+import types
+
+import torch
+
+from ._recording_values import (
+    COMPARED,
+    DELETED,
+    DefaultKeywords,
+    Fresh,
+    Keywords,
+    NewFunction,
+    NoRow,
+    Raised,
+    Value,
+    is_object,
+)
+
+DEFAULTDICT = collections.defaultdict
+KEYS = (str, int, *COMPARED)  # classes of keys that compare without code of the program's
+_MADE = {
+    list: lambda: Fresh(list, []),
+    dict: lambda: Keywords({}),
+    int: lambda: 0,
+    float: lambda: 0.0,
+    bool: lambda: False,
+}
+MAX_KEYS = 64
+
+
+def _writers():
+    """{function: places of the arguments that it writes to, tensors or lists of such}, by identity."""
+    found = {}
+    for name, places in (("_amp_foreach_non_finite_check_and_unscale_", (0, 1)), ("_amp_update_scale_", (0, 1))):
+        function = getattr(torch, name, None)
+        if function is not None:
+            found[id(function)] = function, places
+    return found
+
+
+_writers_by_identity = _writers()
+
+
+def writes_arguments(object):
+    return _writers_by_identity.get(id(object), (None,))[0] is object and object is not None
+
+
+class Defaults:
+    """What a recorder does for defaultdicts, `id`, and functions that write to several tensors."""
+
+    def key_of(self, value):
+        """A key of a dict that the plan makes, checked: a name, a number, a dtype, a device."""
+        if not isinstance(value, Value) or isinstance(value, Fresh) or type(value.object) not in KEYS:
+            raise NoRow("a dict of other than names")
+        self.known(value)
+        return value.object
+
+    def call_id(self, callee, arguments, names):
+        """The number of an object that is there when the plan begins, which lives as long as that runs."""
+        (value,) = arguments if len(arguments) == 1 and not names else (None,)
+        is_there = type(value) is Value and value.register is not None and value.register not in self.unseen
+        if not is_there or not self.is_found(value):
+            raise NoRow("the id of what the function makes")
+        self.not_in_transform("a question for identity")
+        self.identical(callee)
+        self.pending = self.emit("Call", self.register(callee), inputs=[self.register(value)])
+
+    # ---- Dicts that make what they don't have
+
+    def call_defaultdict(self, callee, arguments, names):
+        """A defaultdict that the plan makes, without elements."""
+        if len(arguments) != 1 or names:
+            raise NoRow("a defaultdict of other arguments")
+        self.identical(callee)
+        (factory,) = arguments
+        if isinstance(factory, Value) and any(factory.object is kind for kind in _MADE):
+            self.identical(factory)
+        elif not isinstance(factory, NewFunction) and type(getattr(factory, "object", None)) is not types.FunctionType:
+            raise NoRow("a defaultdict of other arguments")
+        self.pending = DefaultKeywords(factory)
+
+    def as_defaultdict(self, made):
+        """The register that has a defaultdict of the elements in a dict's."""
+        if isinstance(made.factory, NewFunction):
+            raise NoRow("a defaultdict whose function the program makes")
+        factory = self.register(made.factory)
+        return self.emit("Call", self.register(self.constant(DEFAULTDICT)), inputs=[factory, made.register])
+
+    def missing_of(self, made, key):
+        """An element that a defaultdict of the plan's does not have yet."""
+
+        def add(value):
+            if not is_object(value) or self.holds(value, made):
+                raise NoRow("an iterator in a dict")
+            self.changes(made)
+            made.items[key] = value
+            return value
+
+        self.make_missing(made.factory, add)
+
+    def make_missing(self, factory, add):
+        """What a defaultdict makes for a key that it does not have; `add` keeps it."""
+        kind = factory.object if isinstance(factory, Value) else None
+        if any(kind is known for known in _MADE):
+            made = _MADE[kind]()
+            self.pending = add(made if is_object(made) else self.constant(made))
+        else:
+            self.call_inline(factory, [], ())
+            self.entering.finish = add
+
+    def element_of_default(self, container, index):
+        """An element of a defaultdict that is there, which may be missing."""
+        names = container.object
+        key = self.key(index, (str, int))
+        self.typed(container)
+        register = self.register(container)
+        found = self.stored_item(register, key)
+        if found is not None:
+            self.pending = found
+        elif key in names:
+            self.pending = self.dict_item(register, key, names[key])
+        elif names.default_factory is None:
+            self.lacks_key(container, key)
+            self.raises(KeyError, "a key that is not there", Raised(KeyError, [self.constant(key)]))
+        else:
+            self.lacks_key(container, key)
+            made = self.emit("GetAttr", register, object="default_factory")
+            self.see(made, names.default_factory)
+            factory = self.values[made]
+            if type(factory.object) is not types.FunctionType:
+                if not any(factory.object is kind for kind in _MADE):
+                    raise NoRow("an element that a defaultdict makes")
+                self.identical(factory)
+
+            def add(value):
+                self.store_item(register, names, key, value)
+                return value
+
+            self.make_missing(factory, add)
+
+    def lacks_key(self, container, key):
+        """Checks that a dict has no such key when the plan begins."""
+        inputs = [self.register(container), self.register(self.constant(key))]
+        register = self.emit("Call", self.register(self.constant(dict.__contains__)), inputs=inputs)
+        self.see(register, False)
+        self.check("CheckIs", register, object=False)
+
+    def elements_of(self, container):
+        """{key: Value} of a dict or defaultdict that is there, with what the plan has set, in order."""
+        names, register = container.object, self.register(container)
+        added = [key for key, entries in self.stored.items() if key in KEYS or type(key) in KEYS]
+        mine = []
+        for key in added:
+            for other, held, value in self.stored[key]:
+                if self.is_same_container(register, other, held):
+                    if value is DELETED:
+                        raise NoRow("a container that was changed")
+                    mine.append(key)
+        before = [key for key in names if (id(names), key) not in self.born]
+        if len(names) > MAX_KEYS or any(type(key) not in (str, int) for key in names):
+            raise NoRow("a dict of other than names")
+        self.typed(container)
+        self.check("CheckKeys", register, object=tuple(before))
+        return {
+            key: self.stored_item(register, key) or self.dict_item(register, key, names[key])
+            for key in (*before, *(key for key in names if (id(names), key) in self.born))
+        }
+
+    # ---- Functions that write to several of their arguments
+
+    def call_writer(self, callee, arguments, names):
+        function, places = _writers_by_identity[id(callee.object)]
+        name = function.__name__
+        if names or len(arguments) <= max(places):
+            raise NoRow(f"a call of {name} with other arguments")
+        self.identical(callee)
+        for value in arguments:
+            self.argument(value)
+        written = []
+        for place in places:
+            value = arguments[place]
+            written += self.tensors_in(value, name) if self.is_sequence(value) else [value]
+        if not all(map(self.is_tensor, written)):
+            raise NoRow(f"a call of {name} with other arguments")
+        others = [value for place, value in enumerate(arguments) if place not in places and self.is_tensor(value)]
+        for value in written:
+            self.writes(value, f"a call of {name} in place", others)
+        inputs = [self.register(value) for value in arguments]
+        self.num_calls += 1
+        self.pending = self.compute("Call", self.register(callee), inputs=inputs)
+        self.effects[self.pending] = [self.register(value) for value in written]
+        if name == "_amp_update_scale_":
+            self.written[self.pending] = inputs[0]  # which it returns
