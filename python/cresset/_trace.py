@@ -192,6 +192,9 @@ def trace(
             stacklevel=2,
         )
         return func
+    forward = None
+    if isinstance(getattr(func, "_traced_as", None), torch.nn.Module):  # cresset.functionalize(module)
+        forward, func = func, func._traced_as
     owner = getattr(func, "__self__", None)
     by_name = example_inputs is None or isinstance(example_kwarg_inputs, dict)
     if isinstance(func, torch.nn.Module) or (
@@ -210,6 +213,7 @@ def trace(
             strict,
             _force_outplace,
             example_inputs_is_kwarg=by_name,
+            _forward=forward,
         )
     if isinstance(owner, torch.nn.Module):
         raise AttributeError("trace doesn't support compiling individual module's functions.\nPlease use trace_module")
@@ -245,6 +249,7 @@ def trace_module(
     _compilation_unit=None,
     example_inputs_is_kwarg=False,
     _store_inputs=True,
+    _forward=None,
 ):
     """Traces methods of a module: ``inputs`` are example inputs by the name of the method.
 
@@ -263,14 +268,15 @@ def trace_module(
     if parametrize._cache_enabled and any(map(parametrize.is_parametrized, mod.modules())):
         # A parameter that is computed once would be a constant, without a gradient.
         raise RuntimeError("Cannot trace a model while caching parametrizations.")
-    settings = {"strict": strict, "force_outplace": _force_outplace, "by_name": example_inputs_is_kwarg}
+    call = mod if _forward is None else _forward  # which calls the module
+    settings = {"strict": strict, "force_outplace": _force_outplace, "by_name": example_inputs_is_kwarg, "call": call}
     traced = _trace_methods(mod, inputs, **settings)
     if check_trace:
         for name in inputs:
             checks = [inputs] if check_inputs is None else list(check_inputs)
             _check(
                 [_inputs_of(check[name], example_inputs_is_kwarg) for check in checks],
-                mod if name == "forward" else getattr(mod, name),
+                call if name == "forward" else getattr(mod, name),
                 getattr(traced, name),
                 lambda given, name=name: getattr(_trace_methods(mod, {name: given}, **settings), name),
                 check_tolerance,
@@ -283,7 +289,7 @@ def _inputs_of(example, by_name):
     return example if by_name and isinstance(example, dict) else _as_tuple(example)
 
 
-def _trace_methods(mod, inputs, *, strict, force_outplace, by_name):
+def _trace_methods(mod, inputs, *, strict, force_outplace, by_name, call):
     from ._modules import convert
 
     for child in mod.modules():
@@ -295,7 +301,7 @@ def _trace_methods(mod, inputs, *, strict, force_outplace, by_name):
         paths[id(child)] = path.split(".") if path else []
     for name, example in inputs.items():
         # `forward` runs with the module's hooks, and has the arguments of the method.
-        function = mod if name == "forward" else getattr(mod, name)
+        function = call if name == "forward" else getattr(mod, name)
         names = _argument_names(getattr(mod, name))
         args, kwargs = _inputs_of(example, by_name), {}
         if isinstance(args, dict):

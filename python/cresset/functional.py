@@ -8,7 +8,6 @@ import threading
 import types
 
 import torch
-from torch.nn.modules.lazy import LazyModuleMixin
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 from torch.utils._pytree import tree_leaves, tree_map_only
 
@@ -312,65 +311,13 @@ def _functionalize_live(function, copies_views):
         return _run_functionalized(function, args, kwargs, copies_views)
 
     if hasattr(function, "__name__"):
-        functools.update_wrapper(functionalized, function)
+        functools.update_wrapper(
+            functionalized, function, updated=() if isinstance(function, torch.nn.Module) else ("__dict__",)
+        )
+    module = getattr(function, "_traced_as", function)
+    if isinstance(module, torch.nn.Module) and not isinstance(module, (torch.jit.ScriptModule, ScriptModule)):
+        functionalized._traced_as = module  # its parameters are attributes of a trace
     return functionalized
-
-
-class _FunctionalizedModule:
-    """What classes of functionalized modules derive from first. Hooks run within the program."""
-
-    __slots__ = ()
-    _copies_views = False
-
-    def __init_subclass__(cls):
-        """Nothing: a class that keeps a list of its subclasses does not get to see these."""
-
-    def __call__(self, *args, **kwargs):
-        return _run_functionalized(super().__call__, args, kwargs, self._copies_views)
-
-    def __prepare_scriptable__(self):
-        """A script is the module's own."""
-        return _plain(self)
-
-    def __copy__(self):
-        return _functionalized_module(copy.copy(_plain(self)), self._copies_views)
-
-    def __reduce_ex__(self, protocol):
-        return _functionalized_module, (_plain(self), self._copies_views)
-
-
-def _with_class(module, kind):
-    """An object of that class which has all attributes in common with the module."""
-    result = object.__new__(kind)
-    object.__setattr__(result, "__dict__", module.__dict__)
-    return result
-
-
-def _plain(functionalized):
-    """The module that it was made of, or one like it."""
-    return _with_class(functionalized, type(functionalized).__mro__[2])
-
-
-def _functionalized_module(module, copies_views):
-    kind = type(module)
-    if isinstance(module, _FunctionalizedModule):  # its calls are within those of the new one
-        return _functionalize_live(module, copies_views)
-    attributes = {
-        "__module__": kind.__module__,
-        "__qualname__": kind.__qualname__,
-        "__doc__": kind.__doc__,
-        "_copies_views": copies_views,
-    }
-    return _with_class(module, type(kind)(kind.__name__, (_FunctionalizedModule, kind), attributes))
-
-
-def _is_plain_module(function):
-    """Whether it is a module written in Python whose attributes are all in its `__dict__`, and its sizes known."""
-    return (
-        isinstance(function, torch.nn.Module)
-        and not isinstance(function, (torch.jit.ScriptModule, ScriptModule, LazyModuleMixin))
-        and not any(base.__dict__.get("__slots__") for base in type(function).__mro__)
-    )
 
 
 def _require_none(what, left, function):
@@ -384,9 +331,9 @@ def functionalize(function, remove="mutations", *, distinct_inputs=False):
     function: a script function or a traced function of tensors and other values: the result is a script function. Not a
         method: its module's attributes are no arguments. ``graph, _ = cresset.passes.lower_graph(method.inlined_graph)``
         makes them inputs, and ``cresset.function_from_graph(name, graph)`` a function of that.
-        Or any other callable: the result is a function that calls it, so that what it does with tensors comes from
-        operators that write nothing; of an nn.Module it is a module of a class derived from its own, which has all
-        attributes in common with it (a trace of it has its parameters as attributes, too). Tensors that it writes and that come from outside (arguments, parameters,
+        Or any other callable, modules too: the result is a function that calls it, so that what it does with tensors
+        comes from operators that write nothing; ``cresset.trace`` of a module's gives a module with its parameters. Tensors
+        that it writes and that come from outside (arguments, parameters,
         free variables) get one ``aten::copy_`` each when it returns or raises. It may be called within, or around,
         torch.func's transforms, make_fx, ``cresset.trace`` and itself.
     remove: "mutations", or "mutations_and_views": then views, too, are operators that return new tensors (`select_copy`,
@@ -414,8 +361,6 @@ def functionalize(function, remove="mutations", *, distinct_inputs=False):
             "Of a module's method, pass "
             "cresset.function_from_graph(name, cresset.passes.lower_graph(method.inlined_graph)[0])."
         )
-    if _is_plain_module(function):
-        return _functionalized_module(function, copies_views)
     if not isinstance(function, _C.ScriptFunction):
         return _functionalize_live(function, copies_views)
     graph = function.inlined_graph.copy()
