@@ -2209,6 +2209,32 @@ def test_chains_of_forks_behind_a_future(trusted):
     del first, last
 
 
+WAITS_OF_A_HOST = """
+import sys
+import torch, cresset
+torch.set_num_interop_threads(1)
+module = cresset.load(sys.argv[1])
+first = cresset.Future()
+forks = [cresset.fork(module.behind, first)]
+for _ in range(20):
+    forks.append(cresset.fork(module.behind, forks[-1]))  # each is called while those before it wait
+other = cresset.fork(module.one)
+first.set_result(other.wait())
+print([fork.wait() for fork in forks])
+print(cresset.get_num_fork_threads())
+"""
+
+
+def test_forks_of_a_host_that_wait_for_each_other(tmp_path):
+    """They block the pool's only thread, which others stand in for: none runs on top of one that it waits for."""
+    module = cresset.ScriptModule()
+    module.define(FORKS_FORKS + "def one(self) -> int:\n    return 1\n")
+    cresset.save(module, tmp_path / "m.pt")
+    command = [sys.executable, "-c", WAITS_OF_A_HOST, str(tmp_path / "m.pt")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert done.stdout.splitlines() == [str(list(range(2, 23))), "1"], done.stderr
+
+
 def test_circles_of_forks():
     """All end at once: to look for each of them anew would take the square of their number."""
     module = forks_of_forks()

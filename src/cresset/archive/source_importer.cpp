@@ -144,6 +144,7 @@ void SourceImporter::declareMethods(
       zip_->site(*entry, block.begin).fail("only methods are expected here");
     if (!names.insert(std::string(block.name)).second)
       zip_->site(*entry, block.begin).fail("the module has '" + std::string(block.name) + "' twice");
+    requireFewMembers(program_, cls->name()->name(), names.size(), {});
     declareMethod(cls, file, block, signature_end);
   }
 }
@@ -220,9 +221,12 @@ c10::TypePtr SourceImporter::defineBlock(
       first_line == std::string_view::npos || header.find_first_not_of(" \n", first_line) == std::string_view::npos;
   ParsingCharge charge = chargeParsing(*file, block.begin, parts.header_end);
   auto source = file->source(block.begin, parts.header_end, bare ? "  pass\n" : "");
-  c10::NamedTypePtr type = defineType(program_, SourceParser(std::move(source)).parseClass(), options);
+  const ClassDef def = SourceParser(std::move(source)).parseClass();
+  c10::NamedTypePtr type = defineType(program_, def, options);
   auto cls = type->cast<c10::ClassType>();
   CRESSET_CHECK(cls, "a class that extends Module is a class");
+  requireFewMembers(
+      program_, name.name(), cls->numAttributes() + cls->numConstants() + parts.methods.size(), def.name().range());
   for (size_t i = 0; i < parts.methods.size(); ++i) declareMethod(cls, file, parts.methods[i], signatures[i]);
   return cls;
 }
@@ -241,7 +245,6 @@ void SourceImporter::declareMethod(
     Def def = SourceParser(file->source(block.begin, block.end)).parseFunction();
     emitFunction(function, def, importer, raw ? c10::TypePtr(raw->shared_from_this()) : c10::TypePtr());
   };
-  requireFewMembers(program_, cls->name()->name(), cls->numAttributes() + cls->methods().size() + 1, head.range());
   c10::QualifiedName name(*cls->name(), head.name().name());
   Function& function = program_.declare(name, std::move(body));
   function.setSourceRange(head.range());

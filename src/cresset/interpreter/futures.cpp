@@ -10,6 +10,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -24,41 +25,84 @@
 
 namespace cresset {
 
-struct ThreadPool::Impl {
+struct ThreadPool::Impl : std::enable_shared_from_this<ThreadPool::Impl> {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Task> tasks;
   std::vector<std::thread> threads;
   size_t wanted = 0;
+  size_t count = 0;    // how many tasks run at one time, those that wait not counted
+  size_t running = 0;  // of these
+  size_t idle = 0;     // threads that have no task, those that start among them
   bool stopping = false;
 };
 
 namespace {
 
-thread_local bool on_worker = false;
-thread_local int stolen_depth = 0;
+constinit thread_local ThreadPool::Impl* own_pool = nullptr;  // of a thread of a pool
 std::atomic<bool> process_is_ending{false};
 
-/// A waiting thread runs other tasks only this deep inside each other, since each takes C++ stack.
-constexpr int kMaxStolenDepth = 64;
+/// So many threads a pool may have for each task that runs, the others wait.
+constexpr size_t kMaxWaiting = 64;
 
 std::atomic<void (*)()> thread_start{nullptr};
 
 void work(const std::shared_ptr<ThreadPool::Impl>& impl) {
-  on_worker = true;
+  own_pool = impl.get();
   if (auto* start = thread_start.load()) start();
   std::unique_lock lock(impl->mutex);
   while (true) {
-    impl->changed.wait(lock, [&] { return impl->stopping || !impl->tasks.empty(); });
+    impl->changed.wait(lock, [&] { return impl->stopping || (!impl->tasks.empty() && impl->running < impl->count); });
+    --impl->idle;
     if (impl->stopping) return;
+    ++impl->running;
     ThreadPool::Task task = std::move(impl->tasks.front());
     impl->tasks.pop_front();
     lock.unlock();
     task();
     task = nullptr;  // what it holds is released outside of the lock
     lock.lock();
+    --impl->running;
+    ++impl->idle;
   }
 }
+
+/// Sees to it that some thread takes the next task. The pool's lock is held.
+void wake(const std::shared_ptr<ThreadPool::Impl>& impl) {
+  if (impl->stopping || impl->tasks.empty() || impl->running >= impl->count) return;
+  const size_t wanted = std::min(impl->tasks.size(), impl->count - impl->running);
+  if (impl->idle < wanted && impl->threads.size() < impl->count * (1 + kMaxWaiting)) {
+    try {
+      impl->threads.emplace_back([impl] { work(impl); });
+      ++impl->idle;
+    } catch (const std::system_error&) {  // no more threads: the task waits for one of those that are there
+    }
+  }
+  impl->changed.notify_one();
+}
+
+/// While a thread of the pool waits, another runs tasks in its place. It does not run them itself: one of them might
+/// wait for what it is in the middle of.
+class WaitingWorker {
+ public:
+  WaitingWorker() {
+    if (!own_pool) return;
+    impl_ = own_pool->shared_from_this();
+    const std::lock_guard lock(impl_->mutex);
+    --impl_->running;
+    wake(impl_);
+  }
+  ~WaitingWorker() {
+    if (!impl_) return;
+    const std::lock_guard lock(impl_->mutex);
+    ++impl_->running;
+  }
+  WaitingWorker(const WaitingWorker&) = delete;
+  WaitingWorker& operator=(const WaitingWorker&) = delete;
+
+ private:
+  std::shared_ptr<ThreadPool::Impl> impl_;
+};
 
 int64_t now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -83,7 +127,7 @@ void ThreadPool::afterFork() {
   new std::shared_ptr<Impl>(std::move(pool.impl_));
   pool.impl_ = std::make_shared<Impl>();
   pool.impl_->wanted = wanted;
-  on_worker = false;
+  own_pool = nullptr;
 }
 
 ThreadPool::~ThreadPool() {
@@ -106,7 +150,7 @@ void ThreadPool::stop() {
 
 void ThreadPool::setNumThreads(size_t count) {
   std::lock_guard lock(impl_->mutex);
-  if (!impl_->threads.empty()) {
+  if (impl_->count > 0) {
     throw UserError(
         "The number of threads for forks can't be set any more: they have started. Set it before the first fork.");
   }
@@ -115,40 +159,22 @@ void ThreadPool::setNumThreads(size_t count) {
 
 size_t ThreadPool::numThreads() const {
   std::lock_guard lock(impl_->mutex);
-  if (!impl_->threads.empty()) return impl_->threads.size();
+  if (impl_->count > 0) return impl_->count;
   return impl_->wanted ? impl_->wanted : std::max<size_t>(1, at::get_num_interop_threads());
-}
-
-void ThreadPool::startThreads(size_t count) {
-  for (size_t i = 0; i < count; ++i) impl_->threads.emplace_back([impl = impl_] { work(impl); });
 }
 
 bool ThreadPool::submit(Task task) {
   const size_t count = numThreads();
-  {
-    std::lock_guard lock(impl_->mutex);
-    if (impl_->stopping) return false;
-    impl_->tasks.push_back(std::move(task));
-    if (impl_->threads.empty()) startThreads(count);
-  }
-  impl_->changed.notify_one();
-  return true;
-}
-
-bool ThreadPool::runOne() {
-  Task task;
-  {
-    std::lock_guard lock(impl_->mutex);
-    if (impl_->tasks.empty()) return false;
-    task = std::move(impl_->tasks.front());
-    impl_->tasks.pop_front();
-  }
-  task();
+  std::lock_guard lock(impl_->mutex);
+  if (impl_->stopping) return false;
+  impl_->count = count;
+  impl_->tasks.push_back(std::move(task));
+  wake(impl_);
   return true;
 }
 
 bool ThreadPool::onWorker() {
-  return on_worker;
+  return own_pool;
 }
 
 bool ThreadPool::isStopping() {
@@ -194,23 +220,16 @@ void blockOn(c10::ivalue::Future& future) {
         event->changed.notify_all();
       },
       /*uses_future=*/false);
-  const bool helps = ThreadPool::onWorker() && stolen_depth < kMaxStolenDepth;
   auto& interrupt = InterruptPoll::current();
   while (true) {
     if (auto* forks = SerialForks::current()) {
       while (!future.completed() && (forks->runOne() || forks->breakCircles())) {
       }
     }
-    if (helps) {
-      ++stolen_depth;
-      while (!future.completed() && ThreadPool::get().runOne()) {
-      }
-      --stolen_depth;
-    }
     {
+      const WaitingWorker waiting;
       std::unique_lock lock(event->mutex);
-      const auto pause = std::chrono::milliseconds(helps ? 1 : 20);
-      if (event->changed.wait_for(lock, pause, [&] { return event->done; })) return;
+      if (event->changed.wait_for(lock, std::chrono::milliseconds(20), [&] { return event->done; })) return;
     }
     interrupt.poll();
   }

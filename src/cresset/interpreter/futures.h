@@ -2,8 +2,8 @@
 //
 // Tasks of the pool never block on a future: a forked run that waits leaves its thread and comes back as a new task
 // when the future is done. So one thread is enough for any number of forks in any order. Who waits elsewhere (the
-// thread of the outermost run, or a run that an operator started) does block; if that is a thread of the pool, it runs
-// other tasks meanwhile.
+// thread of the outermost run, a run that an operator started, or a host's fork of an untrusted program) does block; if
+// that is a thread of the pool, another one runs tasks in its place meanwhile.
 //
 // Threads start with the first task. After fork(2) the child has a new pool without threads and without the parent's
 // tasks, which belong to runs of the parent. When the pool stops, at the latest when the process ends, running scripts
@@ -28,8 +28,6 @@ class ThreadPool {
 
   /// False if the pool is stopping; the task is dropped then.
   bool submit(Task task);
-  /// Runs one task on this thread, if there is one.
-  bool runOne();
   /// Whether the calling thread belongs to the pool.
   static bool onWorker();
   /// Whether the process is ending; runs stop at their next poll.
@@ -45,7 +43,6 @@ class ThreadPool {
   ThreadPool();
   ~ThreadPool();
   static void afterFork();
-  void startThreads(size_t count);
   std::shared_ptr<Impl> impl_;
 };
 
