@@ -459,7 +459,7 @@ def runs_of(code, notes, python, starts):
     counts = {}
     for position, (count, time) in sorted(python.items()):
         # What runs until a plan begins may first run instructions that plans have elsewhere.
-        later = [each for each in notes if each > position and not any(position < start <= each for start in starts)]
+        later = [each for each in notes if each > position and not any(position < start < each for start in starts)]
         if position not in notes and position not in starts and later:
             position = min(later)
         known = counts.get(position, (0, -1.0))

@@ -228,3 +228,17 @@ def test_reports_keep_no_code_alive():
     names.clear()
     gc.collect()
     assert reference() is None
+
+
+def test_python_before_a_plan_has_its_reason():
+    def f(x):
+        scale = 2
+        print(end="")
+        y = torch.relu(x) * scale
+        return torch.sin(y).exp() + 1
+
+    compiled = cresset.compile(f)
+    for _ in range(40):
+        compiled(torch.ones(3))
+    (runs,) = [each for each in cresset.explain(compiled).runs if each.count]
+    assert runs.reason == "a call of print" and runs.line == line_of(f, "print(")

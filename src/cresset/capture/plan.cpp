@@ -606,7 +606,8 @@ PyObject* textOfObject(PyObject* object) {
   if (is_shown) return PyObject_Repr(object);
   const bool is_container = PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyDict_CheckExact(object);
   if (is_container) return PyUnicode_FromFormat("a %s of %zd", Py_TYPE(object)->tp_name, PyObject_Size(object));
-  return PyUnicode_FromFormat("a %s", Py_TYPE(object)->tp_name);
+  const char* name = Py_TYPE(object)->tp_name;
+  return PyUnicode_FromFormat("%s %s", std::strchr("aeiouAEIOU", name[0]) == nullptr ? "a" : "an", name);
 }
 
 /// Notes for the report which step was the last of a run: a check that did not hold, a call that has raised, or, one
