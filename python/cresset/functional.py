@@ -109,6 +109,10 @@ def _given_away(name):
 
 def _read(name):
     original = getattr(torch.Tensor, name)
+    # What copies tensors keeps what they share.
+    elements = (
+        _C._functional_place if name in ("__deepcopy__", "__reduce_ex__") else lambda t: _C._functional_sync(t, False)
+    )
 
     @functools.wraps(original)
     def method(self, *args, **kwargs):
@@ -116,11 +120,28 @@ def _read(name):
             _C._functional_sync(self, True)
             with _C._ClientPause():
                 return original(self, *args, **kwargs)
-        memory = _C._functional_sync(self.detach(), False)
+        memory = elements(self.detach())
         with _C._ClientPause():
             if self.requires_grad:
                 memory = memory.detach().requires_grad_()
             return original(memory, *args, **kwargs)
+
+    return method
+
+
+def _made_like(name):
+    """``new_tensor`` and ``new``, which PyTorch makes by the kind of memory that a tensor has."""
+    original = getattr(torch.Tensor, name)
+
+    @functools.wraps(original)
+    def method(self, *args, **kwargs):
+        if not _C._is_functional(self):
+            return original(self, *args, **kwargs)
+        if name == "new_tensor":
+            given = {key: value for key, value in kwargs.items() if value is not None and key != "layout"}
+            return torch.tensor(*args, **{"dtype": self.dtype, "device": self.device, **given})
+        with _C._ClientPause():
+            return original(torch.empty(0, dtype=self.dtype, device=self.device), *args, **kwargs)
 
     return method
 
@@ -207,6 +228,7 @@ _METHODS = (
     (_given_away, ("numpy", "data_ptr", "untyped_storage", "__dlpack__", "share_memory_")),
     (_read, ("tolist", "__reduce_ex__")),
     (_deep_copied, ("__deepcopy__",)),
+    (_made_like, ("new_tensor", "new")),
     (_refused, ("apply_", "map_", "map2_")),
 )
 _methods_lock = threading.Lock()
@@ -301,8 +323,9 @@ def _left(result, level):
 
 
 def _functionalize_live(function, copies_views):
+    runs = (function, type(function).__call__, getattr(function, "forward", None))
     for test in (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction):
-        if test(function):
+        if any(map(test, runs)):
             raise UserError(
                 "cresset.functionalize takes no generator and no coroutine: it would run after the call has returned."
             )

@@ -141,7 +141,7 @@ class Chain:
             "reinplaced": cresset.function_from_graph("reinplaced", graph),
             "live": cresset.functionalize(eager),
         }
-        self.agreed = self.raised = 0
+        self.agreed = self.raised = self.refused = 0
 
     def differences(self):
         """What differs from Python, over all arguments that the views fit."""
@@ -164,6 +164,7 @@ class Chain:
         for name, form in self.forms.items():
             found = Outcome(form, (make(),))
             if name == "live" and refused(found):
+                self.refused += 1
                 continue
             if name in ("functional", "reinplaced"):
                 found = without_free_strides(found)

@@ -282,7 +282,7 @@ OTHER_STEPS = ["torch.sub({0}, 1, out={0})", "torch.exp2({1}, out={0})", "{}.pow
                "{}.transpose_(0, -1)", "torch._foreach_neg_([{0}])", "torch._foreach_add_([{0}, {1}], 1)"]  # fmt: skip
 
 
-def random_program(seed, writes=WRITE_STEPS, more="", no_grad=0.0):
+def random_program(seed, writes=WRITE_STEPS, more="", no_grad=0.0, views=VIEW_STEPS):
     """The script of a function of a 4×4 tensor, a bool and a number, with views, writes, branches and loops; `more`: a
     further tensor that it takes and uses; `no_grad`: how many of its lines begin a block without gradients."""
     rng = random.Random(seed)
@@ -301,7 +301,7 @@ def random_program(seed, writes=WRITE_STEPS, more="", no_grad=0.0):
                 continue
             kind, name = rng.random(), rng.choice(names)
             if kind < 0.4:
-                lines.append(f"{pad}t{count} = {rng.choice(VIEW_STEPS).format(name)}")
+                lines.append(f"{pad}t{count} = {rng.choice(views).format(name)}")
                 names.append(f"t{count}")
                 count += 1
             elif kind < 0.75:
@@ -482,7 +482,8 @@ def mapped_gradients(form, choice):
 def check_graph_vmap(seed):
     """Under vmap, and its gradients. What vmap itself refuses says nothing; within it, writes may be where it refuses them."""
     writes = [step for step in WRITE_STEPS + KEEPING_STEPS if "masked_fill_" not in step]
-    text = random_program(seed, writes, more="y")
+    slices = ["{}[:-1]", "{}[-2:]", "{}[..., 1:9]", "{}[-3:-1]", "{}[..., 7:]", "{}.chunk(2)[-1]"]
+    text = random_program(seed, writes, more="y", views=VIEW_STEPS + slices)
     forms = graph_forms(text)
     end = "equal"
     for choice in (True, False):

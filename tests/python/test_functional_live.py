@@ -3,7 +3,9 @@ is pure."""
 
 import copy
 import gc
+import io
 import itertools
+import pickle
 import subprocess
 import sys
 import threading
@@ -520,6 +522,9 @@ def test_lists_are_written():
     agree(f, (2, 3), (3,))
     agree(lambda x: (torch._foreach_add_([x, x], 1), x)[1], (2,))
     agree(lambda x: (torch._foreach_mul_([x[:2], x[1:], x], 3), x)[1], (3, 2))
+    scalars = torch.tensor([2.0, 0.5])
+    agree(lambda x: (torch._foreach_addcmul_([x, x], [x * 1, x * 2], [x * 3, x * 1], scalars), x)[1], (2, 3))
+    agree(lambda x: (torch._foreach_mul_([x, x], torch.tensor(2.0)), x)[1], (2, 3))
     agree(lambda x: (torch._foreach_addcdiv_([x[0], x[1]], [x[1], x[0]], [x[0], x[0]], [1.0, 2.0]), x)[1], (2, 3))
     for remove in ("mutations", "mutations_and_views"):
         pure = cresset.functionalize(lambda x: (torch._foreach_add_([x, x[0]], [1, 2]), x * 1)[1], remove)
@@ -981,8 +986,68 @@ def test_deep_copies_of_views():
     agree(f, (2, 3))
     with pytest.raises(cresset.UserError, match="the copies would not share it"):
         cresset.functionalize(f, "mutations_and_views")(torch.ones(2, 3))
+
+    def written_before(how):
+        def f(x):
+            a = x * 1
+            v = a[1:]
+            v.add_(1)
+            b, c = how([a, v])
+            c.zero_()
+            return b, c, a, v
+
+        return f
+
+    def saved(tensors):
+        memory = io.BytesIO()
+        torch.save(tensors, memory)
+        memory.seek(0)
+        return torch.load(memory)
+
+    for how in (copy.deepcopy, saved, lambda tensors: pickle.loads(pickle.dumps(tensors))):
+        agree(written_before(how), (3,))
     single = cresset.functionalize(lambda x: copy.deepcopy([x * 1, x[0], [x[0]]][1:2]), "mutations_and_views")
     assert torch.equal(single(torch.ones(2, 3))[0], torch.ones(3))
+
+
+LITERALS = {
+    "number": lambda x: x * torch.tensor(3.0),
+    "written": lambda x: torch.tensor([1.0, 2.0, 3.0]).mul_(2) * x,
+    "index": lambda x: x[..., torch.tensor([0, 2])],
+    "of tensors": lambda x: x.sum() * torch.tensor([x.detach().sum().item(), 1.0]),
+    "new_tensor": lambda x: (x * 1).new_tensor([1.0, 2.0, 3.0]) * x,
+    "new": lambda x: (x * 1).new(3).fill_(2) * x,
+}
+AROUND = {
+    "nothing": lambda f: f,
+    "grad": lambda f: torch.func.grad(lambda x: f(x).sum()),
+    "vmap of grad": lambda f: torch.vmap(torch.func.grad(lambda x: f(x).sum())),
+    "jvp": lambda f: lambda x: torch.func.jvp(f, (x,), (x,)),
+    "hessian": lambda f: torch.func.hessian(lambda x: f(x * x).sum()),
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("literal", LITERALS)
+def test_literals_within_transforms(literal, around):
+    f, x = LITERALS[literal], torch.randn(2, 3)
+    if "vmap" in around and literal == "of tensors":
+        return  # vmap has no item()
+    expected = tree_leaves(AROUND[around](f)(x))
+    for form in (AROUND[around](cresset.functionalize(f)), cresset.functionalize(AROUND[around](f))):
+        assert all(map(torch.equal, expected, tree_leaves(form(x)))), form
+
+
+def test_literals_of_tensors():
+    def f(x):
+        return (
+            torch.tensor([x[0], x[1]]),
+            torch.as_tensor([x[0] * 2]),
+            x.new_tensor([x[1], 3]),
+            x.new_tensor(2, dtype=None),
+        )
+
+    agree(f, (3,))
 
 
 @pytest.mark.parametrize("times", [1, 2])

@@ -64,6 +64,13 @@ c10::DispatchKeySet withKernels(const c10::OperatorHandle& op, c10::DispatchKeyS
   return result;
 }
 
+/// Those of a call with wrappers, of which `wrappers` are the keys. PyTorch leaves their own out while torch.tensor
+/// reads the numbers that it is given.
+c10::DispatchKeySet keysWith(const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::DispatchKeySet wrappers) {
+  const c10::DispatchKeySet excluded = c10::impl::tls_local_dispatch_key_set().excluded_.remove(c10::DispatchKey::Fake);
+  return ((keys - kPython) | withKernels(op, wrappers)) - excluded;
+}
+
 /// torch.tensor fills what it gets from an operator without one, and says so by the keys that it excludes.
 bool isMadeForLiteral() {
   return !HiddenFromModes::active() && c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python) &&
@@ -342,10 +349,16 @@ bool Level::takeLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
     stack.back() = wrapFresh(stack.back().toTensor(), state_);
     return true;
   }
-  handOn(op, keys, stack);
-  const Emission emission(*state_);
-  // Clients below take what they see here for a constant, which nothing may write to.
-  stack.back() = wrapFresh(at::_ops::clone::call(stack.back().toTensor(), std::nullopt), state_);
+  handOn(op, keys - kTransforms, stack);
+  at::Tensor wrapper;
+  {
+    const Emission emission(*state_);
+    // Clients below take what they see here for a constant, which nothing may write to.
+    wrapper = wrapFresh(at::_ops::clone::call(stack.back().toTensor(), std::nullopt), state_);
+  }
+  stack.back() = wrapper;
+  // A transform takes it for one of its own tensors, to which its function may write.
+  if (keys.has_any(kTransforms)) letPass(op, keysWith(op, keys, wrapper.key_set()), stack);
   return true;
 }
 
@@ -621,8 +634,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
   if (mutates && tensors) checkWrites(op, given, std::span<const IValue>(stack).last(count));
   if (wrapped) {
     const HiddenFromModes hidden;
-    const c10::impl::LocalDispatchKeySet local = c10::impl::tls_local_dispatch_key_set();
-    const c10::DispatchKeySet with = ((keys - kPython) | withKernels(op, added)) - local.excluded_;
+    const c10::DispatchKeySet with = keysWith(op, keys, added);
     if (const std::vector<size_t>* reads = readsMemory(op)) {
       runReading(op, with, stack, *reads);
     } else if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {

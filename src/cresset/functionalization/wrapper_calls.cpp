@@ -790,7 +790,8 @@ class Call : CallWithWrappers {
     const std::vector<at::Tensor> written = tensorsOf(writes.written.at(0));
     return written.size() > 1 && std::ranges::all_of(written, [&](const at::Tensor& tensor) { return own(tensor); }) &&
            std::ranges::all_of(arguments_, [&](const IValue& argument) {
-             return !argument.isList() || argument.toListRef().size() == written.size();
+             // One of scalars, of which each element takes one, is not a list.
+             return argument.isList() ? argument.toListRef().size() == written.size() : !argument.isTensor();
            });
   }
 

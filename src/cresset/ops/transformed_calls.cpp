@@ -3,6 +3,8 @@
 #include <ATen/Functions.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <algorithm>
+
 #include "cresset/ops/operator_rows.h"
 
 namespace cresset {
@@ -26,6 +28,38 @@ bool selectScatterAsSlice(std::vector<c10::IValue>& stack) {
   at::Tensor result = at::slice_scatter(self, src.unsqueeze(dim), dim, index, index + 1);
   stack.resize(stack.size() - 4);
   stack.emplace_back(std::move(result));
+  return true;
+}
+
+/// The rule of vmap takes the bounds as they are given, where a slice counts negative ones from the end, and ends at
+/// the size.
+bool sliceScatterWithinBounds(std::vector<c10::IValue>& stack) {
+  if (!isTransformed()) return false;
+  const c10::IValue* arguments = stack.data() + stack.size() - 6;
+  const at::Tensor &self = arguments[0].toTensor(), &src = arguments[1].toTensor();
+  const int64_t rank = self.dim(), dim = arguments[2].toInt(), step = arguments[5].toInt();
+  if (dim < -rank || dim >= rank || step <= 0) return false;
+  const int64_t size = self.size(dim);
+  const auto bound = [&](const c10::IValue& given, int64_t otherwise, int64_t least) {
+    if (given.isNone()) return otherwise;
+    const int64_t number = given.toInt();
+    return std::clamp(number < 0 ? number + size : number, least, size);
+  };
+  const int64_t start = bound(arguments[3], 0, 0), end = bound(arguments[4], size, start);
+  at::Tensor result = at::slice_scatter(self, src, dim, start, end, step);
+  stack.resize(stack.size() - 6);
+  stack.emplace_back(std::move(result));
+  return true;
+}
+
+/// vmap has no rule for it.
+bool splitThenCopy(std::vector<c10::IValue>& stack) {
+  if (!isTransformed()) return false;
+  const c10::IValue* arguments = stack.data() + stack.size() - 3;
+  std::vector<at::Tensor> parts = at::split(arguments[0].toTensor(), arguments[1].toInt(), arguments[2].toInt());
+  for (at::Tensor& part : parts) part = part.clone(at::MemoryFormat::Contiguous);
+  stack.resize(stack.size() - 3);
+  stack.emplace_back(std::move(parts));
   return true;
 }
 

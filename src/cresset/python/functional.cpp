@@ -118,6 +118,16 @@ void bindFunctional(py::module_& module) {
       "A tensor with memory that has the tensor's elements now; if it shares, that memory is the tensor's from now "
       "on.");
   module.def(
+      "_functional_place",
+      [](const at::Tensor& tensor) {
+        const live::Wrapper* wrapper = live::wrapperOf(tensor);
+        const auto& part = *wrapper->part();
+        if (live::copiesViews(*part.memory->level) || !part.parent) return live::current(wrapper->part());
+        return live::placeIn(part, part.memory->value);
+      },
+      "A functional tensor's elements, in memory that it shares with the tensors which are parts of the same; copies "
+      "where views are removed.");
+  module.def(
       "_functional_memory_of_copies",
       [](const at::Tensor& tensor) -> std::optional<uintptr_t> {
         const live::Wrapper* wrapper = live::wrapperOf(tensor);
