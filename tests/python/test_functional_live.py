@@ -1010,6 +1010,37 @@ def test_deep_copies_of_views():
     assert torch.equal(single(torch.ones(2, 3))[0], torch.ones(3))
 
 
+SCRIPTS = {
+    "literal": "return x * torch.tensor([1.0, 2.0, 3.0])",
+    "written literal": "t = torch.tensor([[1.0, 2.0, 3.0]])\n  t.mul_(2)\n  t[0, 0] = 5\n  return x * t",
+    "list as index": "y = x * 1\n  y[..., [0, 2]] = 7.0\n  return y[..., [2, 1]]",
+    "tolist": "y = x * 2\n  y.add_(1)\n  l : List[List[float]] = y.tolist()\n  return x + l[0][1]",
+    "print": "y = x * 2\n  y[0].add_(1)\n  print(y)\n  print([y, x])\n  return y",
+    "format": "y = x * 2\n  y[0].add_(1)\n  print('{} {}'.format(y, 1), '%s' % y, f'{y}')\n  return y",
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_within(name, capfd):
+    """Which read and make elements past the operators."""
+    script = cresset.CompilationUnit(f"def f(x: Tensor):\n  {SCRIPTS[name]}\n").f
+
+    def run(x):
+        x = x * 1
+        x[0].add_(1)
+        return script(x)
+
+    for _ in range(3):
+        x = torch.randn(2, 3)
+        expected, printed = run(x), capfd.readouterr().out
+        assert torch.equal(cresset.functionalize(run)(x), expected) and capfd.readouterr().out == printed
+        assert torch.equal(cresset.functionalize(run, "mutations_and_views")(x), expected)
+        capfd.readouterr()
+    if "literal" in name:
+        grads = [torch.func.grad(lambda x, f=f: f(x).sum())(x) for f in (run, cresset.functionalize(run))]
+        assert torch.equal(*grads)
+
+
 LITERALS = {
     "number": lambda x: x * torch.tensor(3.0),
     "written": lambda x: torch.tensor([1.0, 2.0, 3.0]).mul_(2) * x,

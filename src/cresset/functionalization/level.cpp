@@ -420,6 +420,13 @@ at::Tensor Level::knownOutside(const at::Tensor& tensor) {
   return current(wrapper->part());
 }
 
+at::Tensor Level::elementsOf(const at::Tensor& tensor) {
+  const Wrapper* wrapper = wrapperOf(tensor);
+  const bool is_own = wrapper && wrapper->memory().level == state_;
+  if (is_own || entries_.contains(tensor.unsafeGetTensorImpl())) return sync(tensor, /*shares=*/false);
+  return tensor;
+}
+
 void Level::call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
   try {
     static const auto* replaces =

@@ -40,6 +40,7 @@ class Level final : public OperatorClient {
   c10::SymInt sizeOf(const at::Tensor& tensor, int64_t dim) override;
   c10::SymInt argumentOf(const at::Tensor& tensor, const std::string& name, int64_t number) override;
   at::Tensor knownOutside(const at::Tensor& tensor) override;
+  at::Tensor elementsOf(const at::Tensor& tensor) override;
   void runWithSizesOf(const at::Tensor& tensor, const std::function<void()>& run) override;
   void runDecomposed(
       const c10::OperatorHandle& op, const std::vector<c10::IValue>& arguments,

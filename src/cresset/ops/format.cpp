@@ -9,6 +9,7 @@
 
 #include "cresset/ops/limits.h"
 #include "cresset/ops/nesting.h"
+#include "cresset/ops/operator_clients.h"
 
 namespace cresset {
 
@@ -17,7 +18,15 @@ std::string toPrinted(const c10::IValue& value) {
   if (value.isInt()) return std::to_string(value.toInt());
   requireShallow(value, "printing a value");
   std::ostringstream out;
-  out << value;
+  if (value.isTensor()) {
+    out << c10::IValue(elementsForReading(value.toTensor()));
+  } else if (value.isTensorList()) {
+    c10::List<at::Tensor> elements;
+    for (const at::Tensor& tensor : value.toTensorVector()) elements.push_back(elementsForReading(tensor));
+    out << c10::IValue(elements);
+  } else {
+    out << value;
+  }
   return std::move(out).str();
 }
 

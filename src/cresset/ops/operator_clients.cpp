@@ -58,6 +58,13 @@ at::Tensor tensorFor(const OperatorClient& client, const at::Tensor& tensor) {
   return tensorFor(client, known);
 }
 
+at::Tensor elementsForReading(const at::Tensor& tensor) {
+  if (!active) return tensor;
+  const at::Tensor elements = active->client->elementsOf(tensor);
+  const HandingOn outward;
+  return elementsForReading(elements);
+}
+
 void tellClientsOfWrites(const at::Tensor& tensor, bool are_seen) {
   for (const detail::ClientFrame* frame = active; frame; frame = frame->outer)
     frame->client->noteWritesAreSeen(tensor, are_seen);

@@ -15,10 +15,12 @@
 // Thread-safety: each thread has its own stack. Threads that PyTorch starts inherit the key, but have no clients.
 #pragma once
 
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/SymInt.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <functional>
 #include <string>
@@ -47,6 +49,8 @@ class OperatorClient {
   }
   /// The tensor that the clients outside of this one know for one of its program's.
   virtual at::Tensor knownOutside(const at::Tensor& tensor) { return tensor; }
+  /// A tensor with memory that has the elements of one of its program's, as they are now.
+  virtual at::Tensor elementsOf(const at::Tensor& tensor) { return tensor; }
   /// Runs what an inner client makes of a call: operators that a composite one calls, with sizes that it has computed.
   /// The arguments are the values that this client knows.
   virtual void runDecomposed(
@@ -120,6 +124,16 @@ class ClientPause {
 c10::SymInt sizeForClients(const at::Tensor& tensor, int64_t dim);
 /// The tensor that the client knows for one of the program that runs within it and within the clients inside of it.
 at::Tensor tensorFor(const OperatorClient& client, const at::Tensor& tensor);
+/// The tensor for code that reads elements past the operators: what the clients of the thread have in its place.
+at::Tensor elementsForReading(const at::Tensor& tensor);
+/// While it lives, clients leave alone what factories make: it is filled past the operators, and then given to
+/// `aten::lift_fresh`, as torch.tensor does.
+class LiteralScope {
+ private:
+  at::AutoDispatchBelowADInplaceOrView below_;
+  c10::impl::ExcludeDispatchKeyGuard python_{
+      c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot})};
+};
 /// Tells all clients of the thread (OperatorClient::noteWritesAreSeen).
 void tellClientsOfWrites(const at::Tensor& tensor, bool are_seen = true);
 

@@ -27,6 +27,7 @@
 
 #include "cresset/ops/limits.h"
 #include "cresset/ops/nesting.h"
+#include "cresset/ops/operator_clients.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 
@@ -174,7 +175,7 @@ void toNestedList(Stack& stack, size_t count) {
     bytes += lists * kElementBytes;
   }
   requireMemory(static_cast<size_t>(std::min(bytes, 1e18)));
-  t = t.to(at::kCPU, kind.dtype).contiguous();
+  t = elementsForReading(t).to(at::kCPU, kind.dtype).contiguous();
   std::vector<c10::TypePtr> types(static_cast<size_t>(depth));  // of the elements at each depth
   c10::TypePtr type = kind.type;
   for (size_t i = types.size(); i-- > 0; type = c10::ListType::create(type)) types[i] = type;

@@ -5,12 +5,17 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/jit_type.h>
 #include <ATen/ops/empty_ops.h>
+#include <ATen/ops/lift_fresh_ops.h>
 #include <ATen/ops/scalar_tensor_ops.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "cresset/ops/limits.h"
 #include "cresset/ops/messages.h"
+#include "cresset/ops/operator_clients.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 
@@ -53,6 +58,17 @@ Tensor emptyTensor(at::IntArrayRef sizes, at::ScalarType type) {
   return at::_ops::empty_memory_format::call(
       c10::fromIntArrayRefSlow(sizes), type, at::kStrided, at::Device(at::kCPU), false, std::nullopt);
 }
+/// A tensor whose elements `fill` writes, given its memory.
+template <typename T, typename Fill>
+Tensor literal(at::IntArrayRef sizes, at::ScalarType type, Fill fill) {
+  std::optional<LiteralScope> scope;
+  if (detail::activeClients()) scope.emplace();
+  Tensor result = emptyTensor(sizes, type);
+  fill(static_cast<T*>(result.mutable_data_ptr()));
+  if (!scope) return result;
+  scope.reset();
+  return at::_ops::lift_fresh::call(result);
+}
 Tensor scalarTensor(const at::Scalar& value, at::ScalarType type) {
   return at::_ops::scalar_tensor::call(value, type, at::kStrided, at::Device(at::kCPU), false);
 }
@@ -88,10 +104,7 @@ void fillLevel(T*& out, const List& list, const std::vector<int64_t>& sizes, siz
 
 template <typename T, typename Read>
 Tensor filled(const IValue& data, const std::vector<int64_t>& sizes, at::ScalarType type, Read read) {
-  Tensor result = emptyTensor(sizes, type);
-  T* out = static_cast<T*>(result.mutable_data_ptr());
-  fillLevel(out, listOf(data), sizes, 0, read);
-  return result;
+  return literal<T>(sizes, type, [&](T* out) { fillLevel(out, listOf(data), sizes, 0, read); });
 }
 
 Tensor fromList(const IValue& data) {
@@ -189,13 +202,12 @@ constexpr Row kTensorCreationRows[] = {
      })},
     {"prim::NumToTensor.bool(bool a) -> Tensor", kernel([](bool v) { return scalarTensor(v, at::kBool); })},
     {"aten::_list_to_tensor(int[] self) -> Tensor", kernel([](List& list) {
-       Tensor result = emptyTensor({static_cast<int64_t>(list.list.size())}, at::kInt);
-       int32_t* out = result.mutable_data_ptr<int32_t>();
-       for (const IValue& v : list.list) {
-         if (v.toInt() != static_cast<int32_t>(v.toInt())) fail(messages::intOverflow());
-         *out++ = static_cast<int32_t>(v.toInt());
-       }
-       return result;
+       return literal<int32_t>({static_cast<int64_t>(list.list.size())}, at::kInt, [&](int32_t* out) {
+         for (const IValue& v : list.list) {
+           if (v.toInt() != static_cast<int32_t>(v.toInt())) fail(messages::intOverflow());
+           *out++ = static_cast<int32_t>(v.toInt());
+         }
+       });
      })},
     {"aten::_tensor_to_list(Tensor self) -> int[]", kernel([](const Tensor& t) {
        // The inverse of _list_to_tensor: only what that makes.
@@ -203,13 +215,12 @@ constexpr Row kTensorCreationRows[] = {
        if (t.numel() != 0 && t.scalar_type() != at::kInt) {
          fail(std::string("expected scalar type Int but found ") + c10::toString(t.scalar_type()));
        }
-       Tensor flat = t.to(at::kCPU, at::kLong).contiguous();
+       Tensor flat = elementsForReading(t).to(at::kCPU, at::kLong).contiguous();
        return newIntList({flat.const_data_ptr<int64_t>(), static_cast<size_t>(std::min(flat.size(0), flat.numel()))});
      })},
     {"onnx::Shape(Tensor t) -> Tensor", kernel([](const Tensor& t) {
-       Tensor result = emptyTensor({t.dim()}, at::kLong);
-       std::copy(t.sizes().begin(), t.sizes().end(), result.mutable_data_ptr<int64_t>());
-       return result;
+       return literal<int64_t>(
+           {t.dim()}, at::kLong, [&](int64_t* out) { std::copy(t.sizes().begin(), t.sizes().end(), out); });
      })},
 };
 #undef TENSOR
