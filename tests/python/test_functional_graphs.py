@@ -64,6 +64,7 @@ PROGRAMS = {
     "unsqueeze_ in a loop": "s = x.sum()\n  for i in range(3):\n    a = x * i\n    a.unsqueeze_(i % 2)\n    a[0].add_(1)\n    s = s + a.sum() * a.size(0)\n  return s",
     "t_ in a branch": "a = x * 2\n  if bool(x.sum() > 0):\n    a.unsqueeze_(0)\n  else:\n    a.add_(1)\n  a.mul_(2)\n  return a",
     "resize_": "a = x * 2\n  a.resize_([3, 2]).add_(1)\n  b = y + 1\n  b.resize_as_(a)\n  return a, b",
+    "of numbers": "t = torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0]])\n  v = t[0]\n  v.add_(y[1])\n  t[0, 1] = 3\n  u = torch.tensor(2)\n  u += 1\n  return t, v, u, x * t",
     "a list that is written": "a = x * 2\n  b = y * 2\n  torch._foreach_add_([a, b], 1.5)\n  torch._foreach_mul_([b, a], [a * 2, b * 3])\n  return a, b",
     "parts in a list": "a = x * 2\n  b = y * 2\n  torch._foreach_sqrt_([a[0], b[:, 1]])\n  return a, b",
 }  # fmt: skip

@@ -8,6 +8,7 @@
 
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/facts.h"
+#include "cresset/analysis/plain_types.h"
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/structure.h"
@@ -50,6 +51,12 @@ bool isTakenByOperatorsOnly(const Value* list) {
 bool isNew(const Operator& op, size_t result) {
   const bool writes = op.isOfDispatcher() && op.isMutable() && !op.mayShareArguments() && !op.mayReturnSelf();
   return returnsNewMemory(op, result) || (writes && !op.schema().returns()[result].alias_info());
+}
+
+/// Whether an operator of Cresset's has made the tensor of what holds no tensor: torch.tensor, of numbers.
+bool isMadeOfNumbers(const Operator& op, const Node& node, size_t result) {
+  return !op.isOfDispatcher() && op.isPure() && !op.schema().returns()[result].alias_info() &&
+         std::ranges::none_of(node.inputs(), [](const Value* input) { return mayHoldTensors(*input->type()); });
 }
 
 }  // namespace
@@ -184,7 +191,8 @@ void Places::visit(Node* node) {
   }
   if (op->schema().is_vararg() || op->schema().returns().size() != node->outputs().size()) return;
   for (const Value* output : node->outputs()) {
-    if (isTensor(output) && isNew(*op, output->offset())) add(output, {.root = output});
+    if (!isTensor(output)) continue;
+    if (isNew(*op, output->offset()) || isMadeOfNumbers(*op, *node, output->offset())) add(output, {.root = output});
   }
 }
 
