@@ -1013,7 +1013,7 @@ def test_deep_copies_of_views():
 SCRIPTS = {
     "literal": "return x * torch.tensor([1.0, 2.0, 3.0])",
     "written literal": "t = torch.tensor([[1.0, 2.0, 3.0]])\n  t.mul_(2)\n  t[0, 0] = 5\n  return x * t",
-    "list as index": "y = x * 1\n  y[..., [0, 2]] = 7.0\n  return y[..., [2, 1]]",
+    "list as index": "y = x * 1\n  y[[1, 0]] = x.exp()\n  return y[[1, 1]]",
     "tolist": "y = x * 2\n  y.add_(1)\n  l : List[List[float]] = y.tolist()\n  return x + l[0][1]",
     "print": "y = x * 2\n  y[0].add_(1)\n  print(y)\n  print([y, x])\n  return y",
     "format": "y = x * 2\n  y[0].add_(1)\n  print('{} {}'.format(y, 1), '%s' % y, f'{y}')\n  return y",

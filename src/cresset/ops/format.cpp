@@ -17,16 +17,17 @@ std::string toPrinted(const c10::IValue& value) {
   if (value.isString()) return value.toStringRef();
   if (value.isInt()) return std::to_string(value.toInt());
   requireShallow(value, "printing a value");
-  std::ostringstream out;
+  c10::IValue read = value;
   if (value.isTensor()) {
-    out << c10::IValue(elementsForReading(value.toTensor()));
+    read = elementsForReading(value.toTensor());
   } else if (value.isTensorList()) {
     c10::List<at::Tensor> elements;
     for (const at::Tensor& tensor : value.toTensorVector()) elements.push_back(elementsForReading(tensor));
-    out << c10::IValue(elements);
-  } else {
-    out << value;
+    read = std::move(elements);
   }
+  const ClientPause pause;
+  std::ostringstream out;
+  out << read;
   return std::move(out).str();
 }
 

@@ -124,15 +124,24 @@ class ClientPause {
 c10::SymInt sizeForClients(const at::Tensor& tensor, int64_t dim);
 /// The tensor that the client knows for one of the program that runs within it and within the clients inside of it.
 at::Tensor tensorFor(const OperatorClient& client, const at::Tensor& tensor);
-/// The tensor for code that reads elements past the operators: what the clients of the thread have in its place.
+/// The tensor for code that reads elements past the operators: what the clients of the thread have in its place. Call
+/// operators on it in a ClientPause.
 at::Tensor elementsForReading(const at::Tensor& tensor);
-/// While it lives, clients leave alone what factories make: it is filled past the operators, and then given to
-/// `aten::lift_fresh`, as torch.tensor does.
+/// While it lives, clients and functorch's transforms leave alone what factories make: it is filled past the operators,
+/// and then given to `aten::lift_fresh`, as torch.tensor does.
 class LiteralScope {
+ public:
+  /// Whether anything sees what this thread's factories make.
+  static bool isNeeded() {
+    return detail::activeClients() ||
+           c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchDynamicLayerFrontMode);
+  }
+
  private:
   at::AutoDispatchBelowADInplaceOrView below_;
-  c10::impl::ExcludeDispatchKeyGuard python_{
-      c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot})};
+  c10::impl::ExcludeDispatchKeyGuard seen_{c10::DispatchKeySet(
+      {c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot, c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
+       c10::DispatchKey::FuncTorchDynamicLayerBackMode})};
 };
 /// Tells all clients of the thread (OperatorClient::noteWritesAreSeen).
 void tellClientsOfWrites(const at::Tensor& tensor, bool are_seen = true);

@@ -175,7 +175,9 @@ void toNestedList(Stack& stack, size_t count) {
     bytes += lists * kElementBytes;
   }
   requireMemory(static_cast<size_t>(std::min(bytes, 1e18)));
-  t = elementsForReading(t).to(at::kCPU, kind.dtype).contiguous();
+  t = elementsForReading(t);
+  const ClientPause pause;
+  t = t.to(at::kCPU, kind.dtype).contiguous();
   std::vector<c10::TypePtr> types(static_cast<size_t>(depth));  // of the elements at each depth
   c10::TypePtr type = kind.type;
   for (size_t i = types.size(); i-- > 0; type = c10::ListType::create(type)) types[i] = type;

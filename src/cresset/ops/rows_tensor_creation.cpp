@@ -62,7 +62,7 @@ Tensor emptyTensor(at::IntArrayRef sizes, at::ScalarType type) {
 template <typename T, typename Fill>
 Tensor literal(at::IntArrayRef sizes, at::ScalarType type, Fill fill) {
   std::optional<LiteralScope> scope;
-  if (detail::activeClients()) scope.emplace();
+  if (LiteralScope::isNeeded()) scope.emplace();
   Tensor result = emptyTensor(sizes, type);
   fill(static_cast<T*>(result.mutable_data_ptr()));
   if (!scope) return result;
@@ -215,7 +215,9 @@ constexpr Row kTensorCreationRows[] = {
        if (t.numel() != 0 && t.scalar_type() != at::kInt) {
          fail(std::string("expected scalar type Int but found ") + c10::toString(t.scalar_type()));
        }
-       Tensor flat = elementsForReading(t).to(at::kCPU, at::kLong).contiguous();
+       const Tensor elements = elementsForReading(t);
+       const ClientPause pause;
+       Tensor flat = elements.to(at::kCPU, at::kLong).contiguous();
        return newIntList({flat.const_data_ptr<int64_t>(), static_cast<size_t>(std::min(flat.size(0), flat.numel()))});
      })},
     {"onnx::Shape(Tensor t) -> Tensor", kernel([](const Tensor& t) {
