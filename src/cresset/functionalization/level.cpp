@@ -337,8 +337,23 @@ void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> g
   }
 }
 
+/// What torch.tensor makes of its literal before the program gets it: of another dtype, on another device.
+bool Level::convertLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
+  const auto isLiteral = [&](const IValue& argument) {
+    return argument.isTensor() && literals_.contains(argument.toTensor().unsafeGetTensorImpl());
+  };
+  const size_t count = op.schema().arguments().size();
+  if (count == 0 || !isLiteral(stack[stack.size() - count])) return false;
+  handOn(op, keys, stack);
+  if (stack.back().isTensor())
+    literals_.try_emplace(stack.back().toTensor().unsafeGetTensorImpl(), stack.back().toTensor());
+  return true;
+}
+
 bool Level::takeLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
-  if (literals_.empty() || op.schema().name() != at::_ops::lift_fresh::name) return false;
+  if (literals_.empty()) return false;
+  if (isMadeForLiteral()) return convertLiteral(op, keys, stack);
+  if (op.schema().name() != at::_ops::lift_fresh::name) return false;
   const auto literal = literals_.find(stack.back().toTensor().unsafeGetTensorImpl());
   if (literal == literals_.end()) return false;
   const at::Tensor filled = std::move(literal->second);  // lives until the copy has been made

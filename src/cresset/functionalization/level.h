@@ -95,6 +95,7 @@ class Level final : public OperatorClient {
       const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack,
       const std::vector<size_t>& reads);
   /// Where torch.tensor has filled a literal, it becomes a tensor of the program's own. False for any other call.
+  bool convertLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
   bool takeLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
   /// A tensor that the program has just made, without elements, gets a storage from outside, as unpickling does. False
   /// for any other call.
