@@ -107,6 +107,17 @@ def _given_away(name):
     return method
 
 
+def _moved(name):
+    given = _given_away(name)
+
+    @functools.wraps(given)
+    def method(self, *args, **kwargs):
+        given(self, *args, **kwargs)
+        return self
+
+    return method
+
+
 def _read(name):
     original = getattr(torch.Tensor, name)
     # What copies tensors keeps what they share.
@@ -225,7 +236,8 @@ class _MemoryReader:
 
 
 _METHODS = (
-    (_given_away, ("numpy", "data_ptr", "untyped_storage", "__dlpack__", "share_memory_")),
+    (_given_away, ("numpy", "data_ptr", "untyped_storage", "__dlpack__")),
+    (_moved, ("share_memory_",)),
     (_read, ("tolist", "__reduce_ex__")),
     (_deep_copied, ("__deepcopy__",)),
     (_made_like, ("new_tensor", "new")),

@@ -247,14 +247,15 @@ void AliasDb::analyzeOperator(Node* node, const Operator& op) {
       memory_.addWorld(variable);
       continue;
     }
-    if (info && shareWithArguments(node, op, *info, variable)) continue;
-    makeFresh(output);
+    const bool shares = info && shareWithArguments(node, op, *info, variable);
+    if (!shares) makeFresh(output);
     if (op.mayShareArguments()) {
       const Variable reached = memory_.newUntypedVariable();
       for (Value* input : inputs) memory_.addReach(variableOf(input), reached);
       memory_.addCopy(reached, variable);
       memory_.addStoreAnywhere(variable, reached);
     }
+    if (shares) continue;
     if (output->type()->kind() != c10::TypeKind::ListType) {
       if (output->type()->kind() != c10::TypeKind::TensorType) memory_.addWorld(variable);
       continue;

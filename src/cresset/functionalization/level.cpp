@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "cresset/functionalization/each_tensor.h"
+#include "cresset/functionalization/sharing.h"
 #include "cresset/functionalization/tape.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_forms.h"
@@ -121,8 +122,7 @@ bool Level::isFromOutside(const at::Tensor& tensor) const {
   if (!tensor.defined() || isOfTransform(tensor)) return false;
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) return false;
   if (const Wrapper* wrapper = wrapperOf(tensor)) return wrapper->memory().level != state_;
-  return tensor.layout() == c10::kStrided && !tensor.is_quantized() && !tensor.is_nested() &&
-         !tensor._is_zerotensor() && tensor.unsafeGetTensorImpl()->has_storage();
+  return isPlain(tensor) && tensor.unsafeGetTensorImpl()->has_storage();
 }
 
 at::Tensor Level::lift(const at::Tensor& tensor) {
@@ -618,6 +618,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
       passed;  // wrappers that a caller below the program has, which gets them again
   c10::SmallVector<const c10::TensorImpl*, 4> lifted_to;     // of an operator that writes
   c10::SmallVector<std::pair<at::Tensor, Entry*>, 4> views;  // among them, of tensors from outside
+  std::vector<at::Tensor> others;                            // sparse tensors and their like
   c10::DispatchKeySet added;
   for (auto at = first; at != stack.end(); ++at) {
     if (!at->isTensor() && !at->isList()) continue;
@@ -633,6 +634,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
           if (Entry* owner = ownerInAutograd(lifted)) views.emplace_back(lifted, owner);
         }
       }
+      if (!isPlain(tensor) && !isOfTransform(tensor) && !tensor.key_set().has_any(kPython)) others.push_back(tensor);
       const bool is_other = !lifted.is_same(tensor);
       if (!is_other) passed.push_back(lifted.unsafeGetTensorImpl());
       tensor = std::move(lifted);
@@ -664,8 +666,11 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
     } else {
       letPass(op, with, stack);
     }
-  } else if (literal || (!keys.has_any(kTransforms) && (!tensors || keys.has(c10::DispatchKey::ZeroTensor)))) {
-    // PyTorch's kernel for tensors that are zero without memory makes others and calls kernels of memory with them.
+  } else if (
+      literal ||
+      (!keys.has_any(kTransforms) && (!tensors || keys.has(c10::DispatchKey::ZeroTensor) || !others.empty()))) {
+    // Kernels for sparse tensors and their like, and that for tensors that are zero without memory, call operators on
+    // the parts.
     handOn(op, keys, stack);
   } else {
     letPass(op, keys, stack);
@@ -688,6 +693,10 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
         return true;
       }
       if (literal) literals_[tensor.unsafeGetTensorImpl()] = tensor;
+      if (!wrapped && isFromOutside(tensor)) {
+        for (const at::Tensor& other : others)
+          if (shareStorage(other, tensor)) noteContainer(wrapperOf(enter(tensor).wrapper)->memory(), other);
+      }
       if (!wraps || wrapperOf(tensor) || !isFromOutside(tensor) || entries_.contains(tensor.unsafeGetTensorImpl()))
         return false;
       tellClientsOfWrites(tensor);

@@ -176,7 +176,7 @@ void Places::visit(Node* node) {
   }
   const Operator* op = knownOperator(*node);
   if (!op) return;
-  if (!op->isMutable() && isReversibleView(*op)) {
+  if (!op->isMutable() && isReversibleView(*op) && mayReturnView(*op)) {
     const Place* base = of(node->input(0));
     if (!base || base->depth == kMaxViewDepth) return;
     if (node->outputs().size() != 1 || node->inputs().size() != op->schema().arguments().size()) return;

@@ -58,6 +58,10 @@ struct Memory {
   bool foreign = false;   // it stands for tensors from outside of the level
   bool follows = false;   // foreign: the operator that runs may give the tensor other sizes and strides
   bool relaid = false;    // computed of copies of views that repeat elements: eager's strides may be others
+  // Sparse tensors and their like, which no wrapper stands for: those that have parts of this memory, and the one that
+  // it is a part of (sharing.h).
+  std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> holders;
+  at::Tensor container;
   c10::SymInt bytes = 0;  // of eager's storage
   int64_t offset = 0;     // the storage offset that the whole has
 };

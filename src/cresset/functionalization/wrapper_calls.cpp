@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "cresset/functionalization/each_tensor.h"
+#include "cresset/functionalization/sharing.h"
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/functionalization/wrapper.h"
 #include "cresset/functionalization/writes.h"
@@ -118,15 +119,6 @@ bool becomes(const at::Tensor& target, at::Tensor& result, bool is_out, const Le
   result = at::_ops::_to_copy::call(
       result, target.scalar_type(), std::nullopt, std::nullopt, std::nullopt, false, std::nullopt);
   return true;
-}
-
-/// Whether both are parts of one storage. A wrapper's can't be asked for its address.
-bool shareStorage(const at::Tensor& a, const at::Tensor& b) {
-  if (!a.has_storage() || !b.has_storage()) return false;
-  const c10::Storage &first = a.unsafeGetTensorImpl()->unsafe_storage(),
-                     &second = b.unsafeGetTensorImpl()->unsafe_storage();
-  if (wrapperOf(a) || wrapperOf(b)) return first.unsafeGetStorageImpl() == second.unsafeGetStorageImpl();
-  return first.is_alias_of(second);
 }
 
 /// A copy, if it is memory of what the call was given.
@@ -246,6 +238,19 @@ bool is(const c10::OperatorHandle& op) {
   return op == known;
 }
 
+/// Whether the operator returns views of its first argument, though its schema says that they are new memory.
+bool isViewDenied(const c10::OperatorHandle& op) {
+  static const auto* known = [] {
+    auto* denied = new std::vector<c10::OperatorHandle>;
+    for (const Operator* row : OperatorTable::get().all()) {
+      if (row->mayShareArguments() && row->handle() && isReversibleView(*row) && !mayReturnView(*row))
+        denied->push_back(*row->handle());
+    }
+    return denied;
+  }();
+  return std::ranges::find(*known, op) != known->end();
+}
+
 /// A call of an operator with wrappers: its arguments, their values, and what its results become.
 class CallWithWrappers {
  public:
@@ -306,14 +311,21 @@ class CallWithWrappers {
   /// A result of a call with these values: a wrapper of its own, or that of an argument that was returned.
   bool wrapResult(at::Tensor& result, const std::vector<IValue>& values) const {
     if (wrapperOf(result) && wrapperOf(result)->memory().level == level_) return false;
-    if (result.layout() != c10::kStrided || result.is_quantized() || result._is_zerotensor()) return false;
-    at::Tensor found;
-    bool shares = false;
+    const bool is_plain = isPlain(result);
+    at::Tensor found, container;
+    struct Sharing {
+      at::Tensor argument, value;
+    };
+    std::vector<Sharing> sharing;
     for (size_t i = 0; i < values.size(); ++i) {
       size_t place = 0;
       readTensors(values[i], [&](const at::Tensor& used) {
-        if (used.is_same(result)) found = tensorsIn(arguments_[i])[place];
-        shares |= shareStorage(used, result);
+        if (used.is_same(result)) {
+          found = tensorsIn(arguments_[i])[place];
+        } else if (shareStorage(used, result)) {
+          sharing.push_back({tensorsIn(arguments_[i])[place], used});
+          if (!isPlain(used)) container = used;
+        }
         ++place;
       });
     }
@@ -321,11 +333,43 @@ class CallWithWrappers {
       result = found;
       return true;
     }
-    if (shares) result = at::_ops::clone::call(result, std::nullopt);
+    for (const auto& [argument, value] : sharing) {
+      const Wrapper* wrapper = own(argument);
+      if (!wrapper) continue;
+      if (is_plain) {
+        result = partOf(*wrapper, value, result);
+        return true;
+      }
+      noteHolder(wrapper->memory(), result);
+    }
+    if (!is_plain) return false;
+    if (!sharing.empty() && !container.defined()) result = at::_ops::clone::call(result, std::nullopt);
     tellClientsOfWrites(result);
     result = wrapFresh(result, level_);
     wrapperOf(result)->memory().relaid = isRelaid(result);
+    if (container.defined()) noteContainer(wrapperOf(result)->memory(), container);
     return true;
+  }
+
+  /// A result that lies in the memory of an argument, which has the value, though the operator's schema denies it.
+  at::Tensor partOf(const Wrapper& argument, const at::Tensor& value, const at::Tensor& result) const {
+    const bool is_followed =
+        haveSameElements(argument, result) && !result.unsafeGetTensorImpl()->has_symbolic_sizes_strides() &&
+        !value.unsafeGetTensorImpl()->has_symbolic_sizes_strides() && value.strides() == argument.strides();
+    if (!is_followed) {
+      throw UserError(
+          "Within cresset.functionalize, '" + schema_.name() +
+          "' can't be called with these arguments: it returns memory of one, which its schema denies. Pass a clone");
+    }
+    auto part = std::make_shared<Part>(argument.part()->memory);
+    part->parent = argument.part();
+    part->sizes = result.sizes().vec();
+    part->strides = result.strides().vec();
+    part->offset = result.storage_offset() - value.storage_offset();
+    part->value = copies() ? at::_ops::clone::call(result, std::nullopt) : result;
+    part->generation = part->memory->generation;
+    const c10::SymInt offset = argument.sym_storage_offset() + part->offset;
+    return wrapperFor(std::move(part), result, offset);
   }
 
   /// Whether the layout of a result may come from that of a copy.
@@ -524,6 +568,8 @@ class Call : CallWithWrappers {
       runClosed();
     } else if (changesPlace()) {
       changePlace();
+    } else if (isGivenStrides(schema_) && returnsView()) {
+      view();  // of prims the schema says that it writes
     } else if (const FunctionalForm* writes = writesOfCall(op_, arguments_)) {
       write(*writes);
     } else if (returnsView()) {
@@ -627,9 +673,10 @@ class Call : CallWithWrappers {
   }
 
   bool returnsView() const {
-    for (const c10::Argument& result : schema_.returns())
-      if (result.alias_info()) return !arguments_.empty() && arguments_[0].isTensor() && own(arguments_[0].toTensor());
-    return false;
+    if (arguments_.empty() || !arguments_[0].isTensor() || !own(arguments_[0].toTensor())) return false;
+    const auto& returns = schema_.returns();
+    return isViewDenied(op_) ||
+           std::ranges::any_of(returns, [](const c10::Argument& result) { return result.alias_info() != nullptr; });
   }
 
   /// The part that the view of the first argument is, a tensor with its sizes and strides, and its storage offset.

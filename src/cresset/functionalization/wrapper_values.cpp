@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "cresset/functionalization/functionalize.h"
+#include "cresset/functionalization/sharing.h"
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/functionalization/wrapper.h"
 #include "cresset/interpreter/interpreter.h"
@@ -230,6 +231,7 @@ at::Tensor copyWithStrides(const at::Tensor& value, c10::SymIntArrayRef strides)
 }
 
 void assignWhole(Memory& memory, at::Tensor value) {
+  requireUnheld(memory);
   const Emission emission(*memory.level);
   memory.value = std::move(value);
   memory.written = true;
@@ -406,6 +408,7 @@ void assign(const PartPtr& part, at::Tensor value) {
   const Emission emission(*memory.level);
   const bool copies = copiesViews(*memory.level);
   part->pending = at::Tensor();
+  requireUnheld(memory);
   at::Tensor before = current(part);
   requireInjective(before);
   if (value.sym_sizes() != before.sym_sizes()) {

@@ -237,7 +237,8 @@ std::string Writes::whyNoPlace(const Value* tensor) const {
   const Operator* view = knownOperator(*source);
   if (view && !whyNotReversed(*view).empty())
     return "the tensor comes from " + name + ": " + std::string(whyNotReversed(*view));
-  if (const Place* base = view && isReversibleView(*view) ? places_.of(source->input(0)) : nullptr;
+  if (const Place* base =
+          view && isReversibleView(*view) && mayReturnView(*view) ? places_.of(source->input(0)) : nullptr;
       base && base->depth == kMaxViewDepth)
     return "there are more than " + std::to_string(kMaxViewDepth) + " views between the tensor and its memory";
   if (source->kind() == prim::GetAttr) {
