@@ -14,7 +14,6 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from . import _C, passes
 from ._errors import UserError
 from ._graphs import checked
-from ._objects import ScriptModule
 
 __all__ = [
     "commit_update",
@@ -350,7 +349,7 @@ def _functionalize_live(function, copies_views):
             functionalized, function, updated=() if isinstance(function, torch.nn.Module) else ("__dict__",)
         )
     module = getattr(function, "_traced_as", function)
-    if isinstance(module, torch.nn.Module) and not isinstance(module, (torch.jit.ScriptModule, ScriptModule)):
+    if isinstance(module, torch.nn.Module) and not hasattr(module, "_c"):
         functionalized._traced_as = module  # its parameters are attributes of a trace
     return functionalized
 

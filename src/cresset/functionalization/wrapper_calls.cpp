@@ -551,6 +551,45 @@ class CallWithWrappers {
     }
   }
 
+  /// The memory of wrappers is that of tensors: called as it is.
+  void runClosed() {
+    std::vector<std::pair<at::Tensor, at::Tensor>> replaced;
+    std::vector<IValue> results = arguments_;
+    for (IValue& value : results) {
+      eachTensor(value, [&](at::Tensor& tensor) {
+        const Wrapper* wrapper = own(tensor);
+        if (!wrapper) return false;
+        at::Tensor plain = current(wrapper->part());
+        replaced.emplace_back(plain, tensor);
+        tensor = plain;
+        return true;
+      });
+    }
+    call(op_, results);
+    for (IValue& result : results) {
+      eachTensor(result, [&](at::Tensor& tensor) {
+        for (const auto& [plain, wrapper] : replaced) {
+          if (!plain.is_same(tensor)) continue;
+          tensor = wrapper;
+          return true;
+        }
+        return false;
+      });
+    }
+    finish(std::move(results));
+  }
+
+  /// Whether it is an operator of lists that computes one element of each after the other, all of them wrappers.
+  bool isForEach(const FunctionalForm& writes) const {
+    if (writes.is_out || !schema_.name().starts_with("aten::_foreach_") || !schema_.returns().empty()) return false;
+    const std::vector<at::Tensor> written = tensorsOf(writes.written.at(0));
+    return written.size() > 1 && std::ranges::all_of(written, [&](const at::Tensor& tensor) { return own(tensor); }) &&
+           std::ranges::all_of(arguments_, [&](const IValue& argument) {
+             // One of scalars, of which each element takes one, is not a list.
+             return argument.isList() ? argument.toListRef().size() == written.size() : !argument.isTensor();
+           });
+  }
+
   const c10::OperatorHandle& op_;
   const c10::FunctionSchema& schema_;
   std::vector<IValue>& stack_;
@@ -585,34 +624,6 @@ class Call : CallWithWrappers {
   }
 
  private:
-  /// The memory of wrappers is that of tensors: called as it is.
-  void runClosed() {
-    std::vector<std::pair<at::Tensor, at::Tensor>> replaced;
-    std::vector<IValue> results = arguments_;
-    for (IValue& value : results) {
-      eachTensor(value, [&](at::Tensor& tensor) {
-        const Wrapper* wrapper = own(tensor);
-        if (!wrapper) return false;
-        at::Tensor plain = current(wrapper->part());
-        replaced.emplace_back(plain, tensor);
-        tensor = plain;
-        return true;
-      });
-    }
-    call(op_, results);
-    for (IValue& result : results) {
-      eachTensor(result, [&](at::Tensor& tensor) {
-        for (const auto& [plain, wrapper] : replaced) {
-          if (!plain.is_same(tensor)) continue;
-          tensor = wrapper;
-          return true;
-        }
-        return false;
-      });
-    }
-    finish(std::move(results));
-  }
-
   bool changesPlace() const { return op_.hasTag(at::Tag::inplace_view); }
 
   /// `transpose_` and its like: another view of the same memory.
@@ -829,17 +840,6 @@ class Call : CallWithWrappers {
     }
     CRESSET_CHECK(results.size() == schema_.returns().size(), "each result is new or one of the written arguments");
     finish(std::move(results));
-  }
-
-  /// Whether it is an operator of lists that computes one element of each after the other, all of them wrappers.
-  bool isForEach(const FunctionalForm& writes) const {
-    if (writes.is_out || !schema_.name().starts_with("aten::_foreach_") || !schema_.returns().empty()) return false;
-    const std::vector<at::Tensor> written = tensorsOf(writes.written.at(0));
-    return written.size() > 1 && std::ranges::all_of(written, [&](const at::Tensor& tensor) { return own(tensor); }) &&
-           std::ranges::all_of(arguments_, [&](const IValue& argument) {
-             // One of scalars, of which each element takes one, is not a list.
-             return argument.isList() ? argument.toListRef().size() == written.size() : !argument.isTensor();
-           });
   }
 
   /// By a call for each element, so that those after it see what it writes.
