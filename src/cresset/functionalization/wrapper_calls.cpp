@@ -851,7 +851,7 @@ class Call : CallWithWrappers {
         const c10::List<IValue> list = value.toList();
         c10::List<IValue> element(list.elementType());
         element.push_back(list.get(i));
-        value = std::move(element);
+        value = element;
       }
       Call(op_, stack).run();
     }

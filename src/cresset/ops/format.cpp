@@ -23,7 +23,7 @@ std::string toPrinted(const c10::IValue& value) {
   } else if (value.isTensorList()) {
     c10::List<at::Tensor> elements;
     for (const at::Tensor& tensor : value.toTensorVector()) elements.push_back(elementsForReading(tensor));
-    read = std::move(elements);
+    read = elements;
   }
   const ClientPause pause;
   std::ostringstream out;
