@@ -10,7 +10,17 @@ import warnings
 import torch
 
 #: Operators that write past their arguments, wait for devices or other processes, or ask for what no test can give.
-SKIPPED = ("c10d", "_c10d_functional", "rpc", "profiler", "cuda", "mkldnn_rnn", "record_stream", "streams", "debugprims")
+SKIPPED = (
+    "c10d",
+    "_c10d_functional",
+    "rpc",
+    "profiler",
+    "cuda",
+    "mkldnn_rnn",
+    "record_stream",
+    "streams",
+    "debugprims",
+)
 
 
 def tensors_in(value):
@@ -51,9 +61,24 @@ def share(results, value):
 
 def bases():
     matrix = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
-    yield from (matrix, matrix.double(), matrix.half(), matrix.long(), matrix.int(), matrix.bool(), matrix.to(torch.uint8))
+    yield from (
+        matrix,
+        matrix.double(),
+        matrix.half(),
+        matrix.long(),
+        matrix.int(),
+        matrix.bool(),
+        matrix.to(torch.uint8),
+    )
     yield torch.complex(matrix, matrix)
-    yield from (torch.rand(1, 2, 2, 2), torch.rand(2, 2, 2), torch.rand(4), torch.ones(1), torch.ones(1, 1), torch.ones(()))
+    yield from (
+        torch.rand(1, 2, 2, 2),
+        torch.rand(2, 2, 2),
+        torch.rand(4),
+        torch.ones(1),
+        torch.ones(1, 1),
+        torch.ones(()),
+    )
     yield from (torch.zeros(1, dtype=torch.long), torch.tensor([0, 1]), torch.tensor([[0, 1]]))
     yield from (matrix.to_sparse(), matrix.to_sparse_csr())
     yield torch.quantize_per_tensor(matrix, 0.1, 0, torch.quint8)
@@ -66,7 +91,18 @@ PARTS_OF_SPARSE = {
     **dict.fromkeys(("crow_indices", "ccol_indices", "compressed_indices"), [0, 1, 2]),
     **dict.fromkeys(("col_indices", "row_indices", "plain_indices"), [0, 1]),
 }
-SIZES = {"size", "sizes", "shape", "output_size", "dense_size", "sample_shape", "kernel_size", "input_shape", "sym_size", "self_size"}
+SIZES = {
+    "size",
+    "sizes",
+    "shape",
+    "output_size",
+    "dense_size",
+    "sample_shape",
+    "kernel_size",
+    "input_shape",
+    "sym_size",
+    "self_size",
+}
 
 
 def value_for(argument, base, variant, is_first):

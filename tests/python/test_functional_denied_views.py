@@ -5,9 +5,9 @@ import warnings
 
 import pytest
 import torch
+from functional_programs import compile_text
 
 import cresset
-from functional_programs import compile_text
 
 aten = torch.ops.aten
 
@@ -23,7 +23,9 @@ OPERATORS = {
     "to_dense": lambda y: y.to_dense(),
     "dequantize": torch.dequantize,
     "flatten_dense_tensors": lambda y: torch._C._nn.flatten_dense_tensors([y]),
-    "unflatten_dense_tensors": lambda y: torch._C._nn.unflatten_dense_tensors(y.view(-1), [torch.ones(2), torch.ones(2)])[1],
+    "unflatten_dense_tensors": lambda y: torch._C._nn.unflatten_dense_tensors(
+        y.view(-1), [torch.ones(2), torch.ones(2)]
+    )[1],
     "data": aten.data,
     "_cast_Float": aten._cast_Float,
     "_foobar": aten._foobar,
@@ -84,7 +86,9 @@ def test_parts_of_a_part():
 
     x = torch.arange(8.0).view(4, 2)
     for remove in ("mutations", "mutations_and_views"):
-        assert outcome(cresset.functionalize(program, remove=remove), lambda: x, False) == outcome(program, lambda: x, False)
+        assert outcome(cresset.functionalize(program, remove=remove), lambda: x, False) == outcome(
+            program, lambda: x, False
+        )
 
 
 def test_gradients_through_products_of_stacks():
@@ -135,7 +139,9 @@ def test_values_of_a_living_sparse_tensor_cannot_be_written(kind):
         def clones(y):
             return MAKERS[kind](y.clone())
 
-        expected, found = (run(torch.ones(2)) for run in (writes_values_of(clones), cresset.functionalize(writes_values_of(clones))))
+        expected, found = (
+            run(torch.ones(2)) for run in (writes_values_of(clones), cresset.functionalize(writes_values_of(clones)))
+        )
     assert [t.tolist() for t in expected] == [t.tolist() for t in found]
 
 
@@ -271,7 +277,9 @@ def test_graphs(expression, write):
     cresset.passes.functionalize(graph)
     functional = cresset.function_from_graph("functional", graph.copy())
     cresset.passes.reinplace(graph)
-    expected = outcome(compile_text(f"from torch import Tensor\n{text}"), lambda: torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    expected = outcome(
+        compile_text(f"from torch import Tensor\n{text}"), lambda: torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    )
     for run in (script, functional, cresset.function_from_graph("in_place", graph)):
         for _ in range(3):
             assert outcome(run, lambda: torch.tensor([[1.0, 2.0], [3.0, 4.0]])) == expected
