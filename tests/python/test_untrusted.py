@@ -350,6 +350,10 @@ class Believed(torch.nn.Module):
         return torch.native_batch_norm(x, None, None, None, None, False, 0.1, 1e-5)[0]
 
     @torch.jit.export
+    def functional(self, x, s):
+        return torch.ops.aten._native_batch_norm_legit_functional(x, None, None, s, s, True, 0.1, 1e-5)[0]
+
+    @torch.jit.export
     def norm(self, v, g):
         return torch._weight_norm(v, g, 0)
 
@@ -374,6 +378,16 @@ class Believed(torch.nn.Module):
         return torch.jit.wait(torch.jit.fork(self.forward, x, s))
 
 
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+def test_functionalized_traces_of_normalization_are_no_more_than_programs(remove, tmp_path):
+    module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 1), torch.nn.BatchNorm2d(4)).train()
+    x = torch.randn(2, 3, 5, 5)
+    traced = cresset.trace(cresset.functionalize(module, remove=remove), x)
+    traced.save(tmp_path / "trace.pt")
+    loaded = cresset.load(tmp_path / "trace.pt", trusted=False)
+    assert torch.equal(loaded(x), traced(x))
+
+
 @pytest.mark.parametrize("plans", [False, True])
 @pytest.mark.parametrize("trusted", [False, True])
 def test_arguments_that_kernels_would_believe(plans, trusted):
@@ -381,6 +395,7 @@ def test_arguments_that_kernels_would_believe(plans, trusted):
     i = torch.tensor
     right = [
         (module, torch.randn(2, 3, 4), torch.ones(3)),
+        (module.functional, torch.randn(2, 3, 4), torch.ones(3)),
         (module.norm, torch.randn(3, 4), torch.ones(3, 1)),
         (module.bag, torch.randn(5, 4), i([0, 1, 4]), i([0, 2, 3])),
         (module.lstm, torch.randn(2, 3, 1), torch.zeros(1, 3, 1), torch.ones(4, 1)),
@@ -389,6 +404,7 @@ def test_arguments_that_kernels_would_believe(plans, trusted):
     ]
     wrong = [
         (module, "running_mean must have the sizes", torch.zeros(1, 1_000_000), torch.ones(1)),
+        (module.functional, "running_mean must have the sizes", torch.zeros(1, 1_000_000), torch.ones(1)),
         (module.forked, "running_mean must have the sizes", torch.zeros(1, 1_000_000), torch.ones(1)),
         (module.evaluate, "must be given in evaluation", torch.zeros(2, 3)),
         (module.norm, "g must have 100000 elements", torch.randn(100_000, 4), torch.ones(1)),

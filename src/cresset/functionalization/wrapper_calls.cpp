@@ -551,6 +551,241 @@ class CallWithWrappers {
     }
   }
 
+  const c10::OperatorHandle& op_;
+  const c10::FunctionSchema& schema_;
+  std::vector<IValue>& stack_;
+  std::vector<IValue> arguments_;
+  std::shared_ptr<LevelState> level_;
+};
+
+void runCall(const c10::OperatorHandle& op, std::vector<IValue>& stack);
+
+/// A call of an operator that writes.
+class CallThatWrites : protected CallWithWrappers {
+ public:
+  using CallWithWrappers::CallWithWrappers;
+
+ protected:
+  void write(const FunctionalForm& writes) {
+    const Operator* known = OperatorTable::get().find(toString(op_.operator_name()));
+    if (known && known->replacesMemory()) {
+      throw UserError(
+          "Within cresset.functionalize, '" + schema_.name() +
+          "' can't be called: it gives a tensor other memory. Use the other tensor itself");
+    }
+    const Overlap rule = known ? overlapOf(*known) : Overlap::Allowed;
+    checkOverlaps(writes, rule);
+    std::vector<IValue> fresh;
+    if (writesPlaceTwice(writes) || readsWhatItWrites(writes, rule)) {
+      if (isForEach(writes)) return writeElements(writes);
+      fresh = writeMemories(writes);
+    } else {
+      const bool pure = writes.op && writes.op->handle() && !drawsByLayout(writes);
+      if (!pure || !writePure(writes, fresh)) fresh = writeCopies(writes);
+    }
+    countWrites(writes);
+    std::vector<IValue> results;
+    size_t next = 0;
+    for (const c10::Argument& result : schema_.returns()) {
+      if (!result.alias_info()) {
+        results.push_back(std::move(fresh.at(next++)));
+        continue;
+      }
+      for (const size_t written : writes.written) {
+        const c10::AliasInfo* info = schema_.arguments()[written].alias_info();
+        if (info && *info == *result.alias_info()) results.push_back(arguments_[written]);
+      }
+    }
+    CRESSET_CHECK(results.size() == schema_.returns().size(), "each result is new or one of the written arguments");
+    finish(std::move(results));
+  }
+
+  /// Whether it is an operator of lists that computes one element of each after the other, all of them wrappers.
+  bool isForEach(const FunctionalForm& writes) const {
+    if (writes.is_out || !schema_.name().starts_with("aten::_foreach_") || !schema_.returns().empty()) return false;
+    const std::vector<at::Tensor> written = tensorsOf(writes.written.at(0));
+    return written.size() > 1 && std::ranges::all_of(written, [&](const at::Tensor& tensor) { return own(tensor); }) &&
+           std::ranges::all_of(arguments_, [&](const IValue& argument) {
+             // One of scalars, of which each element takes one, is not a list.
+             return argument.isList() ? argument.toListRef().size() == written.size() : !argument.isTensor();
+           });
+  }
+
+  /// By a call for each element, so that those after it see what it writes.
+  void writeElements(const FunctionalForm& writes) {
+    for (size_t i = 0; i < tensorsOf(writes.written[0]).size(); ++i) {
+      std::vector<IValue> stack = arguments_;
+      for (IValue& value : stack) {
+        if (!value.isList()) continue;
+        const c10::List<IValue> list = value.toList();
+        c10::List<IValue> element(list.elementType());
+        element.push_back(list.get(i));
+        value = element;
+      }
+      runCall(op_, stack);
+    }
+    finish({});
+  }
+
+ private:
+  /// By the operator itself, on views of copies of all that their memories have: elements that are one in memory, or
+  /// are read and written, become what eager PyTorch makes of them, in its order, or its error is raised. Returns its
+  /// results that are new.
+  std::vector<IValue> writeMemories(const FunctionalForm& writes) {
+    std::vector<std::pair<Memory*, at::Tensor>> wholes;
+    const auto wholeOf = [&](const Memory& memory) {
+      return std::find_if(wholes.begin(), wholes.end(), [&](const auto& whole) { return whole.first == &memory; });
+    };
+    for (const size_t argument : writes.written) {
+      for (const at::Tensor& tensor : tensorsOf(argument)) {
+        const Wrapper* wrapper = own(tensor);
+        if (wrapper && copies() && wrapper->part()->repeats) refuseViews();
+        if (wrapper && wholeOf(wrapper->memory()) == wholes.end())
+          wholes.emplace_back(&wrapper->memory(), copyOfWhole(wrapper->memory()));
+      }
+    }
+    std::vector<IValue> stack = arguments_;
+    for (IValue& value : stack) {
+      eachTensor(value, [&](at::Tensor& tensor) {
+        const Wrapper* wrapper = own(tensor);
+        if (!wrapper) return false;
+        const auto whole = wholeOf(wrapper->memory());
+        if (whole != wholes.end() && copies() && wrapper->part()->parent) refuseViews();
+        tensor = whole == wholes.end() ? current(wrapper->part()) : placeIn(*wrapper->part(), whole->second);
+        return true;
+      });
+    }
+    const std::vector<IValue> given = stack;
+    call(op_, stack);
+    std::vector<std::pair<at::Tensor, at::Tensor>> resized;
+    for (const size_t argument : writes.written) {
+      const std::vector<at::Tensor> targets = tensorsOf(argument), written = tensorsIn(given[argument]);
+      for (size_t i = 0; i < targets.size(); ++i)
+        if (own(targets[i]) && targets[i].sym_sizes() != written[i].sym_sizes())
+          resized.emplace_back(targets[i], written[i]);
+    }
+    for (const auto& [memory, whole] : wholes) {
+      const bool is_other = std::any_of(resized.begin(), resized.end(), [&, known = memory](const auto& pair) {
+        return &own(pair.first)->memory() == known;
+      });
+      if (!is_other) assignWhole(*memory, whole);
+    }
+    for (const auto& [target, value] : resized) {
+      if (!isAlone(*own(target))) {
+        throw UserError(
+            "Within cresset.functionalize, '" + schema_.name() +
+            "' can't change the sizes of a tensor that is a view or has views: make a new tensor");
+      }
+      replaceMemory(*own(target), value);
+    }
+    std::vector<IValue> fresh;
+    for (size_t i = 0; i < schema_.returns().size(); ++i)
+      if (!schema_.returns()[i].alias_info()) fresh.push_back(stack[i]);
+    return wrapResults(std::move(fresh), given);
+  }
+
+  /// By the functional form; false if that does not return what the operator would have written.
+  bool writePure(const FunctionalForm& writes, std::vector<IValue>& fresh) {
+    const std::vector<IValue> given = values();
+    std::vector<IValue> stack;
+    for (const size_t argument : writes.taken) stack.push_back(given[argument]);
+    // Random numbers would be drawn twice, were the call repeated.
+    const bool random = op_.hasTag(at::Tag::nondeterministic_seeded);
+    if (random && writes.is_out && !fitsUndrawn(writes, stack)) return false;
+    call(*writes.op->handle(), stack);
+    const size_t num_fresh = stack.size() - writes.written.size();
+    std::vector<std::pair<at::Tensor, at::Tensor>> assigned, resized;
+    for (size_t i = 0; i < writes.written.size(); ++i) {
+      const std::vector<at::Tensor> targets = tensorsOf(writes.written[i]);
+      std::vector<at::Tensor> results = tensorsIn(stack[num_fresh + i]);
+      if (results.size() != targets.size()) return false;
+      for (size_t k = 0; k < targets.size(); ++k) {
+        if (writes.is_out && isResizedTo(targets[k], results[k])) {
+          resized.emplace_back(targets[k], results[k]);
+          continue;
+        }
+        if (!becomes(targets[k], results[k], writes.is_out, *level_)) {
+          if (random) throwWrongResult();
+          return false;
+        }
+        assigned.emplace_back(targets[k], results[k]);
+      }
+    }
+    for (auto& [target, value] : assigned) set(target, value, given);
+    for (auto& [target, value] : resized) replaceMemory(*own(target), unshared(value, given, *level_));
+    stack.resize(num_fresh);
+    fresh = wrapResults(std::move(stack), given);
+    return true;
+  }
+
+  void set(const at::Tensor& target, at::Tensor value, const std::vector<IValue>& given) const {
+    if (const Wrapper* wrapper = own(target)) {
+      assign(wrapper->part(), unshared(std::move(value), given, *level_));
+    } else {
+      const Emission emission(*level_);
+      at::Tensor written = target;
+      at::_ops::copy_::call(written, value, false);
+    }
+  }
+
+  /// By the operator itself, on copies of what it writes. Returns its results that are new.
+  std::vector<IValue> writeCopies(const FunctionalForm& writes) {
+    const std::vector<IValue> given = values();
+    std::vector<IValue> stack = given;
+    struct Copy {
+      at::Tensor target, value;
+      bool is_out;  // beside it others may be written that are read, too
+    };
+    std::vector<Copy> copies;
+    for (const size_t argument : writes.written) {
+      size_t at = 0;
+      const std::vector<at::Tensor> targets = tensorsOf(argument);
+      eachTensor(stack[argument], [&](at::Tensor& tensor) {
+        const at::Tensor& target = targets[at++];
+        if (!own(target)) return false;
+        const Emission emission(*level_);
+        // A copy of a view has not the strides that the operator goes by.
+        tensor = copyWithStrides(tensor, (copiesViews(*level_) ? target : tensor).sym_strides());
+        copies.push_back({target, tensor, schema_.arguments()[argument].is_out()});
+        return true;
+      });
+    }
+    call(op_, stack);
+    for (const auto& [target, value, is_out] : copies) replaceBy(target, value, is_out);
+    std::vector<IValue> fresh;
+    for (size_t i = 0; i < schema_.returns().size(); ++i)
+      if (!schema_.returns()[i].alias_info()) fresh.push_back(stack[i]);
+    return wrapResults(std::move(fresh), given);
+  }
+};
+
+class Call : CallThatWrites {
+ public:
+  using CallThatWrites::CallThatWrites;
+
+  void run() {
+    CRESSET_CHECK(level_, "the kernel of wrappers is called with one");
+    if (!level_->open) {
+      runClosed();
+    } else if (changesPlace()) {
+      changePlace();
+    } else if (isGivenStrides(schema_) && returnsView()) {
+      view();  // of prims the schema says that it writes
+    } else if (const FunctionalForm* writes = writesOfCall(op_, arguments_)) {
+      write(*writes);
+    } else if (returnsView()) {
+      view();
+    } else if (is<at::_ops::_has_same_storage_numel>(op_)) {
+      const bool same = storageElements(arguments_[0].toTensor()) == storageElements(arguments_[1].toTensor());
+      finish({IValue(same)});
+    } else if (is<at::_ops::_new_zeros_with_same_feature_meta>(op_)) {
+      makeTangent();
+    } else {
+      compute();
+    }
+  }
+
+ private:
   /// The memory of wrappers is that of tensors: called as it is.
   void runClosed() {
     std::vector<std::pair<at::Tensor, at::Tensor>> replaced;
@@ -579,51 +814,6 @@ class CallWithWrappers {
     finish(std::move(results));
   }
 
-  /// Whether it is an operator of lists that computes one element of each after the other, all of them wrappers.
-  bool isForEach(const FunctionalForm& writes) const {
-    if (writes.is_out || !schema_.name().starts_with("aten::_foreach_") || !schema_.returns().empty()) return false;
-    const std::vector<at::Tensor> written = tensorsOf(writes.written.at(0));
-    return written.size() > 1 && std::ranges::all_of(written, [&](const at::Tensor& tensor) { return own(tensor); }) &&
-           std::ranges::all_of(arguments_, [&](const IValue& argument) {
-             // One of scalars, of which each element takes one, is not a list.
-             return argument.isList() ? argument.toListRef().size() == written.size() : !argument.isTensor();
-           });
-  }
-
-  const c10::OperatorHandle& op_;
-  const c10::FunctionSchema& schema_;
-  std::vector<IValue>& stack_;
-  std::vector<IValue> arguments_;
-  std::shared_ptr<LevelState> level_;
-};
-
-class Call : CallWithWrappers {
- public:
-  using CallWithWrappers::CallWithWrappers;
-
-  void run() {
-    CRESSET_CHECK(level_, "the kernel of wrappers is called with one");
-    if (!level_->open) {
-      runClosed();
-    } else if (changesPlace()) {
-      changePlace();
-    } else if (isGivenStrides(schema_) && returnsView()) {
-      view();  // of prims the schema says that it writes
-    } else if (const FunctionalForm* writes = writesOfCall(op_, arguments_)) {
-      write(*writes);
-    } else if (returnsView()) {
-      view();
-    } else if (is<at::_ops::_has_same_storage_numel>(op_)) {
-      const bool same = storageElements(arguments_[0].toTensor()) == storageElements(arguments_[1].toTensor());
-      finish({IValue(same)});
-    } else if (is<at::_ops::_new_zeros_with_same_feature_meta>(op_)) {
-      makeTangent();
-    } else {
-      compute();
-    }
-  }
-
- private:
   bool changesPlace() const { return op_.hasTag(at::Tag::inplace_view); }
 
   /// `transpose_` and its like: another view of the same memory.
@@ -805,192 +995,14 @@ class Call : CallWithWrappers {
     const auto num_batched = static_cast<size_t>(arguments_[2].toInt());
     finish({IValue(zerosAt(arguments_[1].toTensor(), options, num_batched, level_))});
   }
-
-  // ---- Writes
-
-  void write(const FunctionalForm& writes) {
-    const Operator* known = OperatorTable::get().find(toString(op_.operator_name()));
-    if (known && known->replacesMemory()) {
-      throw UserError(
-          "Within cresset.functionalize, '" + schema_.name() +
-          "' can't be called: it gives a tensor other memory. Use the other tensor itself");
-    }
-    const Overlap rule = known ? overlapOf(*known) : Overlap::Allowed;
-    checkOverlaps(writes, rule);
-    std::vector<IValue> fresh;
-    if (writesPlaceTwice(writes) || readsWhatItWrites(writes, rule)) {
-      if (isForEach(writes)) return writeElements(writes);
-      fresh = writeMemories(writes);
-    } else {
-      const bool pure = writes.op && writes.op->handle() && !drawsByLayout(writes);
-      if (!pure || !writePure(writes, fresh)) fresh = writeCopies(writes);
-    }
-    countWrites(writes);
-    std::vector<IValue> results;
-    size_t next = 0;
-    for (const c10::Argument& result : schema_.returns()) {
-      if (!result.alias_info()) {
-        results.push_back(std::move(fresh.at(next++)));
-        continue;
-      }
-      for (const size_t written : writes.written) {
-        const c10::AliasInfo* info = schema_.arguments()[written].alias_info();
-        if (info && *info == *result.alias_info()) results.push_back(arguments_[written]);
-      }
-    }
-    CRESSET_CHECK(results.size() == schema_.returns().size(), "each result is new or one of the written arguments");
-    finish(std::move(results));
-  }
-
-  /// By a call for each element, so that those after it see what it writes.
-  void writeElements(const FunctionalForm& writes) {
-    for (size_t i = 0; i < tensorsOf(writes.written[0]).size(); ++i) {
-      std::vector<IValue> stack = arguments_;
-      for (IValue& value : stack) {
-        if (!value.isList()) continue;
-        const c10::List<IValue> list = value.toList();
-        c10::List<IValue> element(list.elementType());
-        element.push_back(list.get(i));
-        value = element;
-      }
-      Call(op_, stack).run();
-    }
-    finish({});
-  }
-
-  /// By the operator itself, on views of copies of all that their memories have: elements that are one in memory, or
-  /// are read and written, become what eager PyTorch makes of them, in its order, or its error is raised. Returns its
-  /// results that are new.
-  std::vector<IValue> writeMemories(const FunctionalForm& writes) {
-    std::vector<std::pair<Memory*, at::Tensor>> wholes;
-    const auto wholeOf = [&](const Memory& memory) {
-      return std::find_if(wholes.begin(), wholes.end(), [&](const auto& whole) { return whole.first == &memory; });
-    };
-    for (const size_t argument : writes.written) {
-      for (const at::Tensor& tensor : tensorsOf(argument)) {
-        const Wrapper* wrapper = own(tensor);
-        if (wrapper && copies() && wrapper->part()->repeats) refuseViews();
-        if (wrapper && wholeOf(wrapper->memory()) == wholes.end())
-          wholes.emplace_back(&wrapper->memory(), copyOfWhole(wrapper->memory()));
-      }
-    }
-    std::vector<IValue> stack = arguments_;
-    for (IValue& value : stack) {
-      eachTensor(value, [&](at::Tensor& tensor) {
-        const Wrapper* wrapper = own(tensor);
-        if (!wrapper) return false;
-        const auto whole = wholeOf(wrapper->memory());
-        if (whole != wholes.end() && copies() && wrapper->part()->parent) refuseViews();
-        tensor = whole == wholes.end() ? current(wrapper->part()) : placeIn(*wrapper->part(), whole->second);
-        return true;
-      });
-    }
-    const std::vector<IValue> given = stack;
-    call(op_, stack);
-    std::vector<std::pair<at::Tensor, at::Tensor>> resized;
-    for (const size_t argument : writes.written) {
-      const std::vector<at::Tensor> targets = tensorsOf(argument), written = tensorsIn(given[argument]);
-      for (size_t i = 0; i < targets.size(); ++i)
-        if (own(targets[i]) && targets[i].sym_sizes() != written[i].sym_sizes())
-          resized.emplace_back(targets[i], written[i]);
-    }
-    for (const auto& [memory, whole] : wholes) {
-      const bool is_other = std::any_of(resized.begin(), resized.end(), [&, known = memory](const auto& pair) {
-        return &own(pair.first)->memory() == known;
-      });
-      if (!is_other) assignWhole(*memory, whole);
-    }
-    for (const auto& [target, value] : resized) {
-      if (!isAlone(*own(target))) {
-        throw UserError(
-            "Within cresset.functionalize, '" + schema_.name() +
-            "' can't change the sizes of a tensor that is a view or has views: make a new tensor");
-      }
-      replaceMemory(*own(target), value);
-    }
-    std::vector<IValue> fresh;
-    for (size_t i = 0; i < schema_.returns().size(); ++i)
-      if (!schema_.returns()[i].alias_info()) fresh.push_back(stack[i]);
-    return wrapResults(std::move(fresh), given);
-  }
-
-  /// By the functional form; false if that does not return what the operator would have written.
-  bool writePure(const FunctionalForm& writes, std::vector<IValue>& fresh) {
-    const std::vector<IValue> given = values();
-    std::vector<IValue> stack;
-    for (const size_t argument : writes.taken) stack.push_back(given[argument]);
-    // Random numbers would be drawn twice, were the call repeated.
-    const bool random = op_.hasTag(at::Tag::nondeterministic_seeded);
-    if (random && writes.is_out && !fitsUndrawn(writes, stack)) return false;
-    call(*writes.op->handle(), stack);
-    const size_t num_fresh = stack.size() - writes.written.size();
-    std::vector<std::pair<at::Tensor, at::Tensor>> assigned, resized;
-    for (size_t i = 0; i < writes.written.size(); ++i) {
-      const std::vector<at::Tensor> targets = tensorsOf(writes.written[i]);
-      std::vector<at::Tensor> results = tensorsIn(stack[num_fresh + i]);
-      if (results.size() != targets.size()) return false;
-      for (size_t k = 0; k < targets.size(); ++k) {
-        if (writes.is_out && isResizedTo(targets[k], results[k])) {
-          resized.emplace_back(targets[k], results[k]);
-          continue;
-        }
-        if (!becomes(targets[k], results[k], writes.is_out, *level_)) {
-          if (random) throwWrongResult();
-          return false;
-        }
-        assigned.emplace_back(targets[k], results[k]);
-      }
-    }
-    for (auto& [target, value] : assigned) set(target, value, given);
-    for (auto& [target, value] : resized) replaceMemory(*own(target), unshared(value, given, *level_));
-    stack.resize(num_fresh);
-    fresh = wrapResults(std::move(stack), given);
-    return true;
-  }
-
-  void set(const at::Tensor& target, at::Tensor value, const std::vector<IValue>& given) const {
-    if (const Wrapper* wrapper = own(target)) {
-      assign(wrapper->part(), unshared(std::move(value), given, *level_));
-    } else {
-      const Emission emission(*level_);
-      at::Tensor written = target;
-      at::_ops::copy_::call(written, value, false);
-    }
-  }
-
-  /// By the operator itself, on copies of what it writes. Returns its results that are new.
-  std::vector<IValue> writeCopies(const FunctionalForm& writes) {
-    const std::vector<IValue> given = values();
-    std::vector<IValue> stack = given;
-    struct Copy {
-      at::Tensor target, value;
-      bool is_out;  // beside it others may be written that are read, too
-    };
-    std::vector<Copy> copies;
-    for (const size_t argument : writes.written) {
-      size_t at = 0;
-      const std::vector<at::Tensor> targets = tensorsOf(argument);
-      eachTensor(stack[argument], [&](at::Tensor& tensor) {
-        const at::Tensor& target = targets[at++];
-        if (!own(target)) return false;
-        const Emission emission(*level_);
-        // A copy of a view has not the strides that the operator goes by.
-        tensor = copyWithStrides(tensor, (copiesViews(*level_) ? target : tensor).sym_strides());
-        copies.push_back({target, tensor, schema_.arguments()[argument].is_out()});
-        return true;
-      });
-    }
-    call(op_, stack);
-    for (const auto& [target, value, is_out] : copies) replaceBy(target, value, is_out);
-    std::vector<IValue> fresh;
-    for (size_t i = 0; i < schema_.returns().size(); ++i)
-      if (!schema_.returns()[i].alias_info()) fresh.push_back(stack[i]);
-    return wrapResults(std::move(fresh), given);
-  }
 };
 
+void runCall(const c10::OperatorHandle& op, std::vector<IValue>& stack) {
+  Call(op, stack).run();
+}
+
 void kernel(const c10::OperatorHandle& op, c10::DispatchKeySet, std::vector<IValue>* stack) {
-  Call(op, *stack).run();
+  runCall(op, *stack);
 }
 
 }  // namespace
