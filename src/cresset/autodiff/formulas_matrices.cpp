@@ -26,7 +26,7 @@ def linear_gradients(grad: Tensor, input: Tensor, weight: Tensor, bias: Optional
   g = rows(grad)
   of_input: Optional[Tensor] = None
   if wanted[0]:
-    of_input = torch.ops.cresset.mm(g, weight, torch.ops.cresset.is_column_major(input)).reshape(input.size())
+    of_input = left(g, weight.t(), input).reshape(input.size())
   of_weight = right(g, rows(input), weight.t()).t() if wanted[1] else None
   return of_input, of_weight, reduced(g, torch._unwrap_optional(bias)) if wanted[2] else None
 
