@@ -769,7 +769,7 @@ class Call : CallThatWrites {
       runClosed();
     } else if (changesPlace()) {
       changePlace();
-    } else if (isGivenStrides(schema_) && returnsView()) {
+    } else if (schema_.name().starts_with("prims::") && isGivenStrides(schema_) && returnsView()) {
       view();  // of prims the schema says that it writes
     } else if (const FunctionalForm* writes = writesOfCall(op_, arguments_)) {
       write(*writes);
