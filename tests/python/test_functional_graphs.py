@@ -373,3 +373,23 @@ def test_without_views_where_gradients_are_off(name):
             given = [torch.randn(3, 4).requires_grad_(), torch.randn(3, 4), torch.randn(3, 4)]
             ends.append([t.tolist() for t in [*flat(function(*given)), *given]])
         assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize(
+    "write",
+    ["f[1:].mul_(0.5)", "f[0].add_(f[1])", "f[..., -1].copy_(f[..., 0])", "f[:-1].zero_()", "f.chunk(2)[-1].exp_()"],
+)
+def test_parts_of_complex_tensors(write):
+    """Which PyTorch's scatters refuse where gradients are recorded."""
+    plain, functional = functionalized(
+        f"def f(x: Tensor):\n  f = torch.fft.rfft(x) * 1\n  {write}\n  return torch.view_as_real(f).sin()\n"
+    )
+    x = torch.randn(4, 6, dtype=torch.float64)
+    for _ in range(4):
+        results = []
+        for form in (plain, functional):
+            leaf = x.clone().requires_grad_()
+            result = form(leaf)
+            results.append((result, torch.autograd.grad(result.square().sum(), leaf)[0]))
+        (expected, gradient), (found, other) = results
+        assert torch.equal(expected, found) and expected.stride() == found.stride() and torch.allclose(gradient, other)

@@ -1,5 +1,5 @@
-// Operators for which a transform of torch.func has a wrong rule (column TRANSFORMED), and what is called in their
-// place while one is active.
+// Operators for which a transform of torch.func has a wrong rule, or that autograd refuses to record (column
+// TRANSFORMED), and what is called in their place.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -10,7 +10,7 @@
 namespace cresset {
 
 /// Takes the operator's arguments from the end of the stack, and leaves the results there. False, and the stack as it
-/// was, if the operator is to be called: no transform is active, or the arguments are ones that it refuses.
+/// was, if the operator is to be called: it is right here, or refuses the arguments.
 using TransformedCall = bool (*)(std::vector<c10::IValue>& stack);
 
 /// By full name ("aten::select_scatter"); null for most.
