@@ -377,7 +377,13 @@ def test_without_views_where_gradients_are_off(name):
 
 @pytest.mark.parametrize(
     "write",
-    ["f[1:].mul_(0.5)", "f[0].add_(f[1])", "f[..., -1].copy_(f[..., 0])", "f[:-1].zero_()", "f.narrow(0, -2, 2).exp_()"],
+    [
+        "f[1:].mul_(0.5)",
+        "f[0].add_(f[1])",
+        "f[..., -1].copy_(f[..., 0])",
+        "f[:-1].zero_()",
+        "f.narrow(0, -2, 2).exp_()",
+    ],
 )
 def test_parts_of_complex_tensors(write):
     """Which PyTorch's scatters refuse where gradients are recorded."""
