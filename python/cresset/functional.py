@@ -367,8 +367,7 @@ def functionalize(function, remove="mutations", *, distinct_inputs=False):
         makes them inputs, and ``cresset.function_from_graph(name, graph)`` a function of that.
         Or any other callable, modules too: the result is a function that calls it, so that what it does with tensors
         comes from operators that write nothing; ``cresset.trace`` of a module's gives a module with its parameters. Tensors
-        that it writes and that come from outside (arguments, parameters,
-        free variables) get one ``aten::copy_`` each when it returns or raises. It may be called within, or around,
+        that it writes and that come from outside (arguments, parameters, free variables) get one ``aten::copy_`` each when it returns or raises. It may be called within, or around,
         torch.func's transforms, make_fx, ``cresset.trace`` and itself.
     remove: "mutations", or "mutations_and_views": then views, too, are operators that return new tensors (`select_copy`,
         `view_copy`, …). Results are no views of arguments or of each other; values and sizes are the same. Of a script

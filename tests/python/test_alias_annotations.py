@@ -12,20 +12,13 @@ import warnings
 
 import pytest
 import torch
+from operators_that_share import tensors_in
 
 import cresset
 from cresset import _C
 
 #: As many as show what an operator does; some have hundreds.
 SAMPLES = 12
-
-
-def tensors_in(value):
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for one in value:
-            yield from tensors_in(one)
 
 
 def memory_of(value):

@@ -96,16 +96,22 @@ def nested(f, chain):
     return f
 
 
+def pairs_of_transforms(program, x):
+    """Two transforms that eager PyTorch does not refuse, and what it computes by them."""
+    for chain in itertools.product(TRANSFORMS, repeat=2):
+        try:
+            expected = nested(program, chain)(x)
+        except (RuntimeError, IndexError):
+            continue
+        yield chain, expected
+
+
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_nestings(program):
     """Two transforms, and a functionalized call within, between or around them."""
     x = torch.randn(2, 2, dtype=torch.float64) + 2
     compared = 0
-    for chain in itertools.product(TRANSFORMS, repeat=2):
-        try:
-            expected = nested(program, chain)(x)
-        except (RuntimeError, IndexError):  # eager PyTorch's to refuse
-            continue
+    for chain, expected in pairs_of_transforms(program, x):
         for place in range(3):
             names = (*chain[:place], "functionalize", *chain[place:])
             found = nested(program, names)(x)
@@ -120,11 +126,7 @@ def test_nestings_of_several_calls(program):
     """Two transforms, and functionalized calls at several places: tensors of one are from outside for the next."""
     x = torch.randn(2, 2, dtype=torch.float64) + 2
     compared = 0
-    for chain in itertools.product(TRANSFORMS, repeat=2):
-        try:
-            expected = nested(program, chain)(x)
-        except (RuntimeError, IndexError):
-            continue
+    for chain, expected in pairs_of_transforms(program, x):
         for places in ((0, 0), (0, 1), (0, 2), (1, 2), (0, 1, 2)):
             names = []
             for place in range(3):

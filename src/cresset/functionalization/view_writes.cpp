@@ -99,9 +99,7 @@ std::optional<std::vector<Value*>> elementsOf(const Value* list) {
 bool splitListWrite(Node* node, const Places& places) {
   const TensorWritesOfNode writes = writesOfNode(*node);
   if (!writes.op || !writes.is_known) return false;
-  const c10::FunctionSchema& schema = writes.op->schema();
-  const bool is_for_each = schema.name().starts_with("aten::") && !hasOutArgument(schema);
-  if (!is_for_each || !writesLists(*writes.op) || !entanglesElements(*node, writes, places)) return false;
+  if (!isForEach(*writes.op) || !entanglesElements(*node, writes, places)) return false;
   if (std::ranges::any_of(node->outputs(), [](const Value* output) { return output->hasUses(); })) return false;
   std::vector<std::vector<Value*>> elements(node->inputs().size());  // of the inputs that are lists
   for (size_t i = 0; i < elements.size(); ++i) {

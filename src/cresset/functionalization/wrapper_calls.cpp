@@ -577,7 +577,7 @@ class CallThatWrites : protected CallWithWrappers {
     checkOverlaps(writes, rule);
     std::vector<IValue> fresh;
     if (writesPlaceTwice(writes) || readsWhatItWrites(writes, rule)) {
-      if (isForEach(writes)) return writeElements(writes);
+      if (known && isForEach(*known) && canWriteElements(writes)) return writeElements(writes);
       fresh = writeMemories(writes);
     } else {
       const bool pure = writes.op && writes.op->handle() && !drawsByLayout(writes);
@@ -600,9 +600,10 @@ class CallThatWrites : protected CallWithWrappers {
     finish(std::move(results));
   }
 
-  /// Whether it is an operator of lists that computes one element of each after the other, all of them wrappers.
-  bool isForEach(const FunctionalForm& writes) const {
-    if (writes.is_out || !schema_.name().starts_with("aten::_foreach_") || !schema_.returns().empty()) return false;
+  /// Whether a call for each element can take the place of one for lists: all that is written are wrappers, and each
+  /// list has an element for each.
+  bool canWriteElements(const FunctionalForm& writes) const {
+    if (!schema_.returns().empty()) return false;
     const std::vector<at::Tensor> written = tensorsOf(writes.written.at(0));
     return written.size() > 1 && std::ranges::all_of(written, [&](const at::Tensor& tensor) { return own(tensor); }) &&
            std::ranges::all_of(arguments_, [&](const IValue& argument) {

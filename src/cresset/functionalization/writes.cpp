@@ -59,6 +59,10 @@ bool writesLists(const Operator& op) {
   return std::ranges::all_of(written, [&](size_t i) { return isListOfTensors(op.schema().arguments()[i]); });
 }
 
+bool isForEach(const Operator& op) {
+  return op.schema().name().starts_with("aten::") && !hasOutArgument(op.schema()) && writesLists(op);
+}
+
 bool entanglesElements(const Node& node, const TensorWritesOfNode& writes, const Places& places) {
   std::unordered_map<const Value*, size_t> written_in;  // which element is in this memory
   for (size_t i = 0; i < writes.tensors.size(); ++i) {

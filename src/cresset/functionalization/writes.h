@@ -39,6 +39,8 @@ Overlap overlapOf(const Operator& writer);
 
 /// Whether the operator writes to all tensors of its lists, and to no others.
 bool writesLists(const Operator& op);
+/// Whether it is one of PyTorch's that writes to lists of tensors in place, to one element after the other.
+bool isForEach(const Operator& op);
 /// Whether a call for lists of tensors, which goes from one element to the next, writes to one memory twice, or may
 /// read for one element what it has written for an earlier one.
 bool entanglesElements(const Node& node, const TensorWritesOfNode& writes, const Places& places);

@@ -151,7 +151,7 @@ class Operator {
   /// What `call` looks at before the kernel runs: null for most operators.
   ArgumentCheck argumentCheck() const { return argument_check_; }
   /// Whether `call` does more than to call the kernel: it checks arguments, makes one its own, or calls another
-  /// operator within transforms (ops/transformed_calls.h).
+  /// operator in its place (ops/transformed_calls.h).
   bool isCalledWithCare() const;
   /// Whether this is an in-place reuse: `cresset::add.Tensor(self, other)` returns what `aten::add_.Tensor` would make
   /// of its first argument, with its sizes, strides, dtype and errors, and leaves the argument as it is. Memory to
