@@ -268,6 +268,11 @@ def _set_methods():
 
 def _refusal_in(error, level):
     """The UserError's message, of which PyTorch's bindings have made a RuntimeError; empty if the error is another one."""
+    if type(error).__module__.startswith("torch._dynamo."):
+        return (
+            "Within cresset.functionalize, torch.compile can't compile a function. Functionalize the function that it was given, "
+            "or call torch.compile with what cresset.functionalize returns."
+        )
     if type(error) is not RuntimeError:
         return ""
     if level.refusal and level.refusal in str(error):
@@ -342,6 +347,8 @@ def _functionalize_live(function, copies_views):
             )
 
     def functionalized(*args, **kwargs):
+        if torch.compiler.is_compiling():  # torch.compile and torch.export, which functionalize what they record
+            return function(*args, **kwargs)
         return _run_functionalized(function, args, kwargs, copies_views)
 
     if hasattr(function, "__name__"):

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "cresset/analysis/plain_types.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/functionalization/attributes.h"
 #include "cresset/functionalization/places.h"
@@ -15,10 +16,12 @@
 #include "cresset/functionalization/view_writes.h"
 #include "cresset/functionalization/writes.h"
 #include "cresset/ir/insert_graph.h"
+#include "cresset/ir/structure.h"
 #include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_forms.h"
 #include "cresset/passes/pass.h"
+#include "cresset/passes/pipelines.h"
 
 namespace cresset {
 
@@ -170,7 +173,8 @@ class Functionalizer {
     const InsertPointGuard guard(graph_, at);
     if (place.kind == Place::Kind::Element) {
       graph_.setLocation(at->sourceRange(), at->inlinedCall());
-      return insertBasic(graph_, Basic::Element, {parent, graph_.insertConstant(c10::IValue(place.index))})->output();
+      Value* index = place.position ? place.position : graph_.insertConstant(c10::IValue(place.index));
+      return insertBasic(graph_, Basic::Element, {parent, index})->output();
     }
     Node* view = graph_.createClone(
         place.view, [&](Value* input) { return input == place.view->input(0) ? parent : current(input, at); });
@@ -225,18 +229,28 @@ class Functionalizer {
     const Overlap rule = overlapOf(op);
     if (rule == Overlap::Allowed) return;
     const std::vector<size_t> written = tensorWritesOf(op.schema());
-    const InsertPointGuard guard(graph_, node);
-    graph_.setLocation(node->sourceRange(), node->inlinedCall());
+    const std::vector<const Value*>& tensors = writes_.tensors(node);
     for (size_t i = 0; i < node->inputs().size(); ++i) {
       Value* read = node->input(i);
-      if (read->type()->kind() != c10::TypeKind::TensorType || std::ranges::find(written, i) != written.end()) continue;
-      for (const Value* tensor : writes_.tensors(node)) {
-        if (!writes_.mayOverlap(tensor, read, rule == Overlap::Refused)) continue;
-        Value* now = current(const_cast<Value*>(tensor), node);
-        Value* may_be_same = graph_.insertConstant(c10::IValue(rule == Overlap::WholeOnly));
-        insertBasic(graph_, Basic::CheckOverlap, {now, current(read, node), may_be_same});
+      if (std::ranges::find(written, i) != written.end()) continue;
+      if (read->type()->kind() == c10::TypeKind::TensorType) {
+        if (rule == Overlap::PairsOnly) continue;
+        for (const Value* tensor : tensors) checkOverlap(node, tensor, read, rule);
+      } else if (read->node()->kind() == prim::ListConstruct && mayHoldTensors(*read->type())) {
+        const auto elements = read->node()->inputs();
+        for (size_t k = 0; k < std::min(tensors.size(), elements.size()); ++k)
+          checkOverlap(node, tensors[k], elements[k], rule);
       }
     }
+  }
+
+  void checkOverlap(Node* node, const Value* written, Value* read, Overlap rule) {
+    if (!writes_.mayOverlap(written, read, rule == Overlap::Refused)) return;
+    const InsertPointGuard guard(graph_, node);
+    graph_.setLocation(node->sourceRange(), node->inlinedCall());
+    Value* now = current(const_cast<Value*>(written), node);
+    Value* may_be_same = graph_.insertConstant(c10::IValue(rule != Overlap::Refused));
+    insertBasic(graph_, Basic::CheckOverlap, {now, current(read, node), may_be_same});
   }
 
   /// What the tensors become that a node writes to: by the in-place reuse, if there is one, which may compute in the
@@ -301,15 +315,15 @@ class Functionalizer {
     while (step->kind != Place::Kind::Root) {
       const Place* views = step->kind == Place::Kind::Element ? step->parent : step;
       Value* base = current(*views->parent, node);
-      value = reversed(*views, step->index, base, value, node);
+      value = reversed(*views, *step, base, value, node);
       value->setType(typeOf(base));
       step = views->parent;
     }
     now_[place.root] = value;
   }
 
-  /// `base` once its view has become `view`.
-  Value* reversed(const Place& views, int64_t index, Value* base, Value* view, Node* at) {
+  /// `base` once its view, one of `views`, has become `view`.
+  Value* reversed(const Place& views, const Place& which, Value* base, Value* view, Node* at) {
     const Graph& inverse = inverseOf(*operatorOf(*views.view));
     std::vector<Value*> arguments;
     for (Value* input : views.view->inputs()) arguments.push_back(current(input, at));
@@ -318,14 +332,29 @@ class Functionalizer {
     if (views.kind == Place::Kind::List) {
       const InsertPointGuard guard(graph_, at);
       graph_.setLocation(at->sourceRange(), at->inlinedCall());
-      Value* position = graph_.insertConstant(c10::IValue(index));
-      if (index < 0) {
-        Value* length = insertBasic(graph_, Basic::Length, {current(views, at)})->output();
-        position = insertBasic(graph_, Basic::Add, {length, position})->output();
-      }
-      arguments.push_back(position);
+      arguments.push_back(positionOf(views, which, at));
     }
     return insertGraph(inverse, arguments, at)[0];
+  }
+
+  /// Where the element stands in its list, from the beginning.
+  Value* positionOf(const Place& list, const Place& element, Node* at) {
+    if (!element.position && element.index >= 0) return graph_.insertConstant(c10::IValue(element.index));
+    if (element.position && isLoopCounter(element.position)) return element.position;
+    Value* length = insertBasic(graph_, Basic::Length, {current(list, at)})->output();
+    if (!element.position) {
+      Value* index = graph_.insertConstant(c10::IValue(element.index));
+      return insertBasic(graph_, Basic::Add, {length, index})->output();
+    }
+    // The remainder: the element has been read, so that the index is one of the list.
+    Value* wraps = insertBasic(graph_, Basic::FloorDivide, {element.position, length})->output();
+    Value* begin = insertBasic(graph_, Basic::Multiply, {wraps, length})->output();
+    return insertBasic(graph_, Basic::Subtract, {element.position, begin})->output();
+  }
+
+  static bool isLoopCounter(const Value* value) {
+    const Node* loop = value->owningBlock()->owningNode();
+    return loop && loop->kind() == prim::Loop && value == loop->blocks()[0]->inputs()[0];
   }
 
   void visitBlocks(Node* node) {
@@ -394,6 +423,21 @@ class Functionalizer {
   std::vector<Node*> replaced_;
 };
 
+/// Whether something is written that the graph reads from a list, dict or tuple, and that is not known.
+bool writesToElements(const Block* block, const Places& places) {
+  return std::ranges::any_of(block->nodes(), [&](const Node* node) {
+    const bool is_in_blocks = std::ranges::any_of(
+        node->blocks(), [&](const Block* inner) { return writesToElements(inner, places); });
+    if (is_in_blocks || isStructural(node->kind())) return is_in_blocks;
+    return std::ranges::any_of(writesOfNode(*node).tensors, [&](const Value* tensor) {
+      const Symbol source = tensor->node()->kind();
+      const bool is_element = isBasic(tensor->node(), Basic::Element) || source == prim::ListUnpack ||
+                              source == prim::TupleUnpack || source == prim::TupleIndex;
+      return is_element && !places.of(tensor);
+    });
+  });
+}
+
 void addCalls(Block* block, std::vector<NodeLeft>& left) {
   for (Node* node : block->nodes()) {
     for (Block* inner : node->blocks()) addCalls(inner, left);
@@ -409,6 +453,10 @@ Functionalized functionalize(Graph& graph, bool inputs_are_distinct) {
   const HoistedAttributes attributes(graph);
   result.changed = replaceViewWrites(graph);
   std::optional<Places> found(std::in_place, graph);
+  if (writesToElements(graph.block(), *found) && readKnownContainers(graph)) {
+    result.changed = true;
+    found.emplace(graph);
+  }
   if (splitListWrites(graph, *found)) {
     result.changed = true;
     found.emplace(graph);

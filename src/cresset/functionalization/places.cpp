@@ -167,10 +167,14 @@ void Places::visit(Node* node) {
     const Place* list = of(node->input(0));
     if (!list || list->kind != Place::Kind::List) return;
     const auto index = is_element ? constantAs<int64_t>(node->input(1)) : std::optional<int64_t>(0);
-    if (!index) return;
     for (size_t i = 0; i < node->outputs().size(); ++i) {
-      add(node->output(i),
-          {Place::Kind::Element, list->root, list, nullptr, *index + static_cast<int64_t>(i), list->depth});
+      Place place{.kind = Place::Kind::Element, .root = list->root, .parent = list, .depth = list->depth};
+      if (index) {
+        place.index = *index + static_cast<int64_t>(i);
+      } else {
+        place.position = node->input(1);
+      }
+      add(node->output(i), place);
     }
     return;
   }

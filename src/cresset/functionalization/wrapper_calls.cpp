@@ -169,14 +169,11 @@ bool mayLieApart(const Wrapper& a, const Wrapper& b) {
   return end <= other_begin || other_end <= begin;
 }
 
-/// Raises if what is read has elements of what is written, as at::assert_no_overlap does with memory.
-void requireApart(const Wrapper& written, const Wrapper& read, bool may_be_same) {
-  if (&written.memory() != &read.memory() || (may_be_same && &written == &read) || mayLieApart(written, read)) return;
-  const bool same = placeOf(written) == placeOf(read) && written.strides() == read.strides();
-  TORCH_CHECK(
-      may_be_same && same,
-      "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-      "location. Please clone() the tensor before performing the operation.");
+/// Whether what is read has elements of what is written, as at::assert_no_overlap tells of memory.
+bool overlaps(const Wrapper& written, const Wrapper& read, bool may_be_same) {
+  if (&written.memory() != &read.memory() || (may_be_same && &written == &read) || mayLieApart(written, read))
+    return false;
+  return !may_be_same || placeOf(written) != placeOf(read) || written.strides() != read.strides();
 }
 
 void replaceMemory(Wrapper& wrapper, const at::Tensor& value) {
@@ -412,7 +409,7 @@ class CallWithWrappers {
   }
 
   /// Whether the kernel may read elements that it has written: tells if any argument but the written ones is of memory
-  /// that is written. Operators whose overlaps checkOverlaps knows read each element before they write it.
+  /// that is written. Operators whose overlaps hasOverlaps knows read each element before they write it.
   bool readsWhatItWrites(const FunctionalForm& writes, Overlap rule) const {
     bool result = false;
     for (size_t i = 0; i < arguments_.size(); ++i) {
@@ -422,7 +419,7 @@ class CallWithWrappers {
         const std::vector<at::Tensor> written = tensorsOf(argument);
         // A call for lists of tensors goes from one element to the next: the pairs of one element are the operator's.
         const bool by_element = arguments_[argument].isTensorList() && arguments_[i].isTensorList();
-        if (!by_element && rule != Overlap::Allowed) continue;
+        if (!by_element && rule > Overlap::PairsOnly) continue;
         for (size_t k = 0; k < read.size(); ++k) {
           const Wrapper* reader = own(read[k]);
           const size_t count = by_element ? std::min(k, written.size()) : written.size();
@@ -437,18 +434,28 @@ class CallWithWrappers {
     return result;
   }
 
-  /// What the operator's kernel raises before it computes.
-  void checkOverlaps(const FunctionalForm& writes, Overlap rule) const {
-    if (rule == Overlap::Allowed) return;
+  /// Whether what the operator reads for a tensor that it writes overlaps that as its kernel does not allow. Of lists,
+  /// that is what has the same place in its own.
+  bool hasOverlaps(const FunctionalForm& writes, Overlap rule) const {
+    if (rule == Overlap::Allowed) return false;
+    const auto isRefused = [&](const at::Tensor& written, const at::Tensor& read) {
+      const Wrapper *writer = own(written), *reader = own(read);
+      return writer && reader && overlaps(*writer, *reader, rule != Overlap::Refused);
+    };
     for (size_t i = 0; i < arguments_.size(); ++i) {
-      if (!arguments_[i].isTensor() || std::ranges::find(writes.written, i) != writes.written.end()) continue;
-      const Wrapper* read = own(arguments_[i].toTensor());
-      if (!read) continue;
+      if (std::ranges::find(writes.written, i) != writes.written.end()) continue;
+      const bool by_element = arguments_[i].isTensorList();
+      if (!by_element && rule == Overlap::PairsOnly) continue;
+      const std::vector<at::Tensor> read = tensorsOf(i);
       for (const size_t argument : writes.written) {
-        for (const at::Tensor& tensor : tensorsOf(argument))
-          if (const Wrapper* written = own(tensor)) requireApart(*written, *read, rule == Overlap::WholeOnly);
+        const std::vector<at::Tensor> written = tensorsOf(argument);
+        for (size_t k = 0; k < written.size() && !read.empty(); ++k) {
+          if (by_element ? k < read.size() && isRefused(written[k], read[k]) : isRefused(written[k], read[0]))
+            return true;
+        }
       }
     }
+    return false;
   }
 
   /// Numbers among the arguments of a view that was just made, as the clients outside have them: the view may be made
@@ -574,10 +581,15 @@ class CallThatWrites : protected CallWithWrappers {
           "' can't be called: it gives a tensor other memory. Use the other tensor itself");
     }
     const Overlap rule = known ? overlapOf(*known) : Overlap::Allowed;
-    checkOverlaps(writes, rule);
+    const bool has_overlaps = hasOverlaps(writes, rule);
+    const bool is_entangled = has_overlaps || writesPlaceTwice(writes) || readsWhatItWrites(writes, rule);
+    if (is_entangled && known && isForEach(*known) && canWriteElements(writes)) return writeElements(writes);
+    TORCH_CHECK(
+        !has_overlaps,
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+        "location. Please clone() the tensor before performing the operation.");
     std::vector<IValue> fresh;
-    if (writesPlaceTwice(writes) || readsWhatItWrites(writes, rule)) {
-      if (known && isForEach(*known) && canWriteElements(writes)) return writeElements(writes);
+    if (is_entangled) {
       fresh = writeMemories(writes);
     } else {
       const bool pure = writes.op && writes.op->handle() && !drawsByLayout(writes);

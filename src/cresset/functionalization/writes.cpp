@@ -105,6 +105,7 @@ Overlap overlapOf(const Operator& writer) {
   static const auto* rules = new auto(byOperator(kCells));
   const auto rule = rules->find(writer.fullName());
   if (rule != rules->end()) return rule->second;
+  if (isForEach(writer)) return PairsOnly;
   return writer.isPointwise() ? WholeOnly : Allowed;
 }
 
@@ -256,7 +257,7 @@ std::string Writes::whyNoPlace(const Value* tensor) const {
   }
   const bool is_element = isBasic(*source, Basic::Element) || source->kind() == prim::ListUnpack;
   const char* advice = is_element
-                           ? ": write to tensors before they are in a list or dict, or index pieces at a constant"
+                           ? ": write to tensors before they are in a list or dict"
                        : source->kind() == prim::If   ? ": write to it in each branch"
                        : source->kind() == prim::Loop ? ": write to it in the loop"
                                                       : "";
@@ -267,7 +268,8 @@ bool Writes::mayOverlap(const Value* written, const Value* read, bool as_whole) 
   const Place *place = places_.of(written), *other = places_.of(read);
   if (place == other) return as_whole;
   if (place && other && place->kind == Place::Kind::Element && place->parent == other->parent &&
-      other->kind == Place::Kind::Element && (place->index < 0) == (other->index < 0) && place->index != other->index)
+      other->kind == Place::Kind::Element && !place->position && !other->position &&
+      (place->index < 0) == (other->index < 0) && place->index != other->index)
     return false;  // pieces of one tensor
   return aliases_->mayContainAlias(written, read);
 }

@@ -32,6 +32,7 @@ bool mayChangeSizes(const Operator& op);
 /// Which tensors that an operator reads may have elements in memory that it writes; where they may not, it raises.
 enum class Overlap : uint8_t {
   Allowed,
+  PairsOnly,  // as WholeOnly, but only of lists, and of those what stands at the same place; other tensors are Allowed
   WholeOnly,  // the tensor that is written itself, or one in its place
   Refused,
 };

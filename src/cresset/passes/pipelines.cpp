@@ -78,6 +78,22 @@ bool inlineForReading(Graph& graph) {
   return true;
 }
 
+bool readKnownContainers(Graph& graph) {
+  constexpr int kRounds = 4;  // loops around loops
+  bool changed = false;
+  for (int round = 0; round < kRounds; ++round) {
+    bool again = false;
+    for (const char* name :
+         {"lower-tuples", "remove-list-mutation", "remove-dict-mutation", "read-containers", "constant-propagation",
+          "unroll"}) {
+      again |= findPass(name)->run(graph, {});
+    }
+    changed |= again;
+    if (!again) break;
+  }
+  return changed;
+}
+
 bool foldAttributes(Graph& graph, const GraphStep& set_types, const GraphStep& fold, bool may_inline) {
   Pipeline passes(graph, "frozen");
   // Types first: methods of objects are inlined only where the class is known. Then what was called must be analyzed

@@ -24,6 +24,9 @@ void tidyDefinition(Graph& graph);
 bool inlineForReading(Graph& graph);
 /// The same of a function's graph, as it and those of what it calls are shown (Function::editableGraph).
 std::shared_ptr<Graph> inlinedForPeople(Function& function);
+/// What is read of lists, dicts and tuples of known elements, in loops over them too, becomes the elements. Whether
+/// something changed.
+bool readKnownContainers(Graph& graph);
 /// How many nodes one run of `inline` adds at most; and freezing, in all its rounds.
 inline constexpr size_t kMaxInlinedNodes = 250'000;
 
