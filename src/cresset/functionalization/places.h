@@ -26,8 +26,8 @@ struct Place {
   const Place* parent = nullptr;  // null for a root
   Node* view = nullptr;           // of a view or list
   int64_t index = 0;              // of an element; from the end of the list if it is negative
-  Value* position = nullptr;      // of an element whose index only the running program knows: that index
   uint32_t depth = 0;             // how many views there are between it and the root
+  Value* position = nullptr;      // of an element whose index only the running program knows: that index
 };
 
 /// Views of more views have no place: each write costs its depth.
