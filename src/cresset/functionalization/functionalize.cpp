@@ -339,16 +339,16 @@ class Functionalizer {
 
   /// Where the element stands in its list, from the beginning.
   Value* positionOf(const Place& list, const Place& element, Node* at) {
-    if (!element.position && element.index >= 0) return graph_.insertConstant(c10::IValue(element.index));
-    if (element.position && isLoopCounter(element.position)) return element.position;
-    Value* length = insertBasic(graph_, Basic::Length, {current(list, at)})->output();
+    const auto length = [&] { return insertBasic(graph_, Basic::Length, {current(list, at)})->output(); };
     if (!element.position) {
       Value* index = graph_.insertConstant(c10::IValue(element.index));
-      return insertBasic(graph_, Basic::Add, {length, index})->output();
+      return element.index >= 0 ? index : insertBasic(graph_, Basic::Add, {length(), index})->output();
     }
+    if (isLoopCounter(element.position)) return element.position;
     // The remainder: the element has been read, so that the index is one of the list.
-    Value* wraps = insertBasic(graph_, Basic::FloorDivide, {element.position, length})->output();
-    Value* begin = insertBasic(graph_, Basic::Multiply, {wraps, length})->output();
+    Value* count = length();
+    Value* wraps = insertBasic(graph_, Basic::FloorDivide, {element.position, count})->output();
+    Value* begin = insertBasic(graph_, Basic::Multiply, {wraps, count})->output();
     return insertBasic(graph_, Basic::Subtract, {element.position, begin})->output();
   }
 
