@@ -271,7 +271,10 @@ def check_gradients(seed):
 # ---- Programs of graphs: scripts
 
 VIEW_STEPS = ["{}[0]", "{}[-1]", "{}[1:]", "{}[::2]", "{}.t()", "{}.unsqueeze(0)", "{}.view(-1)", "{}.diagonal()", "{}.unbind(0)[0]",
-              "{}.transpose(0, -1)", "{}.chunk(2)[0]", "{}.squeeze()"]  # fmt: skip
+              "{}.transpose(0, -1)", "{}.chunk(2)[0]", "{}.squeeze()", "{}.unbind(0)[n - 1]", "{}.chunk(2)[-n]",
+              "{{'k': {}}}['k']", "[{}][0]"]  # fmt: skip
+#: What loops go through.
+PIECES = ["chunk(2)", "unbind(0)", "split(1)", "tensor_split(3)"]
 WRITE_STEPS = ["{}.add_(1)", "{}.mul_(2)", "{}.copy_({}.sum())", "{}.neg_()", "{}.fill_(3)", "{}.add_({}.mean())",
                "{}.clamp_(0, 50)", "{}.masked_fill_({} > 20, 7)"]  # fmt: skip
 #: Those of which autograd keeps what they write, or what it becomes.
@@ -319,9 +322,9 @@ def random_program(seed, writes=WRITE_STEPS, more="", no_grad=0.0, views=VIEW_ST
                     lines.append(f"{pad}  {joined} = {made}")
                 names.append(joined)
             else:
-                lines.append(f"{pad}for i{count} in range(n):")
-                count += 1
-                block(indent + 1, names, depth + 1, rng.randint(1, 4))
+                over_pieces, variable, count = rng.random() < 0.5, f"i{count}", count + 1
+                lines.append(f"{pad}for {variable} in {f'{name}.{rng.choice(PIECES)}' if over_pieces else 'range(n)'}:")
+                block(indent + 1, [*names, variable] if over_pieces else names, depth + 1, rng.randint(1, 4))
         return names
 
     names = block(1, ["t0", "x", more] if more else ["t0"], 0, rng.randint(3, 10))

@@ -70,6 +70,59 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+#: Pieces whose index only the running program knows, and elements of lists and dicts that the graph makes.
+CONTAINERS = {
+    "chunks": "a = x * 2\n  for p in a.chunk(3):\n    p.add_(y[:1])\n  return a",
+    "chunks of an argument": "for p in x.t().chunk(2):\n    p.mul_(2)\n  return x + 1",
+    "rows": "a = x * y\n  for i, row in enumerate(a.unbind(0)):\n    row.mul_(i)\n    a[0].add_(row)\n  return a",
+    "pieces of pieces": "a = x * 2\n  for p in a.split(2):\n    for q in p.tensor_split(3, 1):\n      q.sub_(q.sum())\n    p.neg_()\n  return a, a.t()",
+    "sections": "a = x * 2\n  i = 0\n  for p in torch.tensor_split(a, [1, 3], 1):\n    p.add_(i)\n    i += 1\n  return a",
+    "sizes": "a = x * 2\n  for p in a.split([1, 4], dim=1):\n    p.add_(p.size(1))\n  return a",
+    "from the end": "a = x * 2\n  parts = a.unbind(1)\n  n = len(parts)\n  for i in range(n):\n    parts[-1 - i].add_(parts[i])\n  return a, parts[n - 2]",
+    "written, read, written": "a = x * 2\n  l = a.hsplit([2])\n  n = x.dim() - 1\n  p = l[n]\n  p.add_(1)\n  s = l[n - 1].sum() + p.sum()\n  l[n - 2].mul_(s)\n  p.mul_(2)\n  return a, p, s",
+    "in a branch": "a = x * 2\n  for p in a.chunk(4):\n    if bool(p.sum() > 20):\n      p.zero_()\n    else:\n      a.add_(1)\n  return a",
+    "while": "a = x * 2\n  i = 0\n  l = a.unbind(0)\n  while i < 4 and bool(l[i].sum() < 50):\n    l[i].add_(l[i - 1])\n    i += 1\n  return a, i",
+    "a list": "a = x * 2\n  for p in [a[0], a[1], a[:, 1]]:\n    p.add_(1)\n  return a",
+    "tensors in a list": "l = [x * 2, y * 3]\n  for p in l:\n    p.add_(1)\n  return l[0] + l[1]",
+    "a list that is filled": "l: List[Tensor] = []\n  for i in range(3):\n    l.append(x[i] * 2)\n  for p in l:\n    p.mul_(p.sum())\n  return torch.stack(l)",
+    "a dict": "d = {'a': x * 2, 'b': y * 3}\n  d['a'].add_(1)\n  d['c'] = d['a'][0]\n  d['c'].mul_(2)\n  return d['a'], d['b']",
+    "values of a dict": "d = {'a': x * 2, 'b': y * 3}\n  for k, v in d.items():\n    v.add_(1)\n  return d['a'], d['b']",
+    "a tuple": "t = (x * 2, (y * 3, 1))\n  t[0].add_(1)\n  u, n = t[1]\n  u.add_(t[0])\n  return t[0] + n, u",
+    "pairs": "a = x * 2\n  b = y * 2\n  for p, q in zip(a.unbind(0), b.unbind(0)):\n    p.add_(q)\n    q.mul_(p)\n  return a, b",
+    "rows of a tensor": "a = x * 2\n  for row in a:\n    row.add_(1)\n  return a",
+}  # fmt: skip
+PROGRAMS |= CONTAINERS
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_containers_without_views(name):
+    plain = cresset.CompilationUnit(f"def f(x: Tensor, y: Tensor):\n  {PROGRAMS[name]}\n").f
+    pure = cresset.functionalize(plain, remove="mutations_and_views")
+    for _ in range(3):
+        for a, b in zip(flat(plain(*arguments())), flat(pure(*arguments())), strict=True):
+            assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_containers_reinplaced(name):
+    plain = cresset.CompilationUnit(f"def f(x: Tensor, y: Tensor):\n  {PROGRAMS[name]}\n").f
+    graph = cresset.functionalize(plain).graph.copy()
+    cresset.passes.reinplace(graph)
+    reinplaced = cresset.function_from_graph("reinplaced", graph)
+    for _ in range(3):
+        compare(plain, reinplaced, arguments)
+
+
+@pytest.mark.parametrize("index", [-4, -3, -1, 0, 2, 3])
+def test_pieces_at_an_index_that_comes_in(index):
+    plain, functional = functionalized(
+        "def f(x: Tensor, i: int):\n  a = x * 2\n  parts = a.split([1, 2, 2], 1)\n  parts[i].add_(1)\n  return a, parts[i]\n"
+    )
+    raises = None if -3 <= index < 3 else "list index out of range"
+    for _ in range(3):
+        compare(plain, functional, lambda: [torch.arange(20.0).view(4, 5), index], raises)
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name):
     plain, functional = functionalized(f"def f(x: Tensor, y: Tensor):\n  {PROGRAMS[name]}\n")
