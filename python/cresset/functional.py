@@ -134,6 +134,8 @@ def _read(name):
         with _C._ClientPause():
             if self.requires_grad:
                 memory = memory.detach().requires_grad_()
+            if name == "__deepcopy__":  # whose memo goes by identity
+                copy._keep_alive(memory, args[0])
             return original(memory, *args, **kwargs)
 
     return method
@@ -157,10 +159,12 @@ def _made_like(name):
 
 
 def _deep_copied(name):
-    read = _read(name)
+    read, original = _read(name), getattr(torch.Tensor, name)
 
-    @functools.wraps(getattr(torch.Tensor, name))
+    @functools.wraps(original)
     def method(self, memo):
+        if not self.is_leaf:
+            return original(self, memo)  # which raises
         memory = _C._functional_memory_of_copies(self)
         if memory is not None and memo.setdefault(("memory of copies", memory), self) is not self:
             raise UserError(

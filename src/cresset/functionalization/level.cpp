@@ -48,6 +48,17 @@ at::Tensor leaveGradient(const at::Tensor& gradient) {
   return plain;
 }
 
+/// Whether a composite operator passes autograd, which decomposes it, as inference tensors do: then a backend's kernel
+/// would be that of its parts, but the wrappers' is for all operators.
+bool reachesBackend(const c10::OperatorHandle& op, c10::DispatchKeySet keys) {
+  constexpr c10::DispatchKeySet kAbove =
+      kTransforms | c10::autograd_dispatch_keyset | c10::autocast_dispatch_keyset |
+      c10::DispatchKeySet(
+          {c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::FuncTorchGradWrapper, c10::DispatchKey::Batched,
+           c10::DispatchKey::Functionalize});
+  return !keys.has_any(kAbove) && !op.hasKernelForDispatchKey(c10::DispatchKey::CPU);
+}
+
 /// Without the keys at which the dispatcher has nothing to call: where the operator has a kernel that says so, or no
 /// kernel and there is none for all operators.
 c10::DispatchKeySet withKernels(const c10::OperatorHandle& op, c10::DispatchKeySet keys) {
@@ -152,7 +163,7 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
   entry->storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
   auto& sharing = by_storage_[tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl()];
   if (sharing.empty()) {
-    entry->wrapper = wrapFresh(tensor, state_);
+    entry->wrapper = wrapFresh(tensor, state_, tensor.is_inference());
     Memory& memory = wrapperOf(entry->wrapper)->memory();
     memory.foreign = true;
     memory.has_more = hasMoreThan(tensor);
@@ -188,7 +199,7 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
     part->sizes = tensor.sizes().vec();
     part->strides = tensor.strides().vec();
     part->offset = tensor.storage_offset();
-    entry->wrapper = wrapperFor(std::move(part), tensor);
+    entry->wrapper = wrapperFor(std::move(part), tensor, tensor.is_inference());
   }
   if (!tensor.is_inference() && !entry->wrapper.is_inference())
     entry->wrapper.unsafeGetTensorImpl()->set_version_counter(tensor.unsafeGetTensorImpl()->version_counter());
@@ -361,7 +372,7 @@ bool Level::takeLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   if (state_->copies_views) {
     const Emission emission(*state_);
     callView(op, stack, /*copies=*/true);
-    stack.back() = wrapFresh(stack.back().toTensor(), state_);
+    stack.back() = wrapFresh(stack.back().toTensor(), state_, makesInferenceTensors());
     return true;
   }
   handOn(op, keys - kTransforms, stack);
@@ -369,7 +380,7 @@ bool Level::takeLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   {
     const Emission emission(*state_);
     // Clients below take what they see here for a constant, which nothing may write to.
-    wrapper = wrapFresh(at::_ops::clone::call(stack.back().toTensor(), std::nullopt), state_);
+    wrapper = wrapFresh(at::_ops::clone::call(stack.back().toTensor(), std::nullopt), state_, makesInferenceTensors());
   }
   stack.back() = wrapper;
   // A transform takes it for one of its own tensors, to which its function may write.
@@ -539,11 +550,18 @@ void Level::letDecompose(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   if (writes && writes->is_out && writes->op && !refusalOfOutOverload(*writes->op) && !casts &&
       canBeCalledWhole(keys, given))
     return letPass(op, keys - c10::autograd_dispatch_keyset_with_ADInplaceOrView, stack);
+  const auto decompose = [&] {
+    if (reachesBackend(op, keys)) {
+      op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, stack);
+    } else {
+      letPass(op, keys, stack);
+    }
+  };
   const detail::ClientFrame* own = detail::activeClients();
-  if (!own || own->client != this || !own->outer) return letPass(op, keys, stack);
+  if (!own || own->client != this || !own->outer) return decompose();
   const size_t count = op.schema().arguments().size();
   const std::vector<IValue> arguments(stack.end() - static_cast<ptrdiff_t>(count), stack.end());
-  runDecomposed(op, arguments, [&] { letPass(op, keys, stack); });
+  runDecomposed(op, arguments, decompose);
 }
 
 /// The client that sees the calls that this one makes; null if there is none.
@@ -700,7 +718,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
       if (!wraps || wrapperOf(tensor) || !isFromOutside(tensor) || entries_.contains(tensor.unsafeGetTensorImpl()))
         return false;
       tellClientsOfWrites(tensor);
-      tensor = wrapFresh(tensor, state_);
+      tensor = wrapFresh(tensor, state_, makesInferenceTensors());
       return true;
     });
   }
@@ -762,7 +780,7 @@ at::Tensor Level::wrap(const at::Tensor& tensor) {
   if (wrapperOf(tensor) || !isFromOutside(tensor))
     throw UserError(
         "cresset.functional.wrap takes a tensor with memory of its own that is not sparse, quantized or nested");
-  return wrapFresh(detachedOrCopied(tensor, *state_), state_);
+  return wrapFresh(detachedOrCopied(tensor, *state_), state_, makesInferenceTensors());
 }
 
 at::Tensor Level::unwrap(const at::Tensor& tensor) {

@@ -2,6 +2,7 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/ops/clone_ops.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/core/TensorOptions.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
@@ -128,9 +129,9 @@ c10::intrusive_ptr<c10::TensorImpl> Wrapper::shallow_copy_and_detach(
     const c10::impl::ExcludeDispatchKeyGuard past_transforms(kTransforms);
     return current(part_).unsafeGetTensorImpl()->shallow_copy_and_detach(version_counter, allow_metadata_change);
   }
-  auto copy = c10::make_intrusive<Wrapper>(
-      part_, at::Tensor(c10::intrusive_ptr<TensorImpl>::reclaim_copy(const_cast<Wrapper*>(this))));
-  copy->set_version_counter(version_counter);
+  const at::Tensor self(c10::intrusive_ptr<TensorImpl>::reclaim_copy(const_cast<Wrapper*>(this)));
+  c10::intrusive_ptr<TensorImpl> copy = wrapperFor(part_, self, is_inference()).getIntrusivePtr();
+  if (!is_inference()) copy->set_version_counter(version_counter);
   copy->set_allow_tensor_metadata_change(allow_metadata_change);
   return copy;
 }
@@ -152,11 +153,18 @@ Wrapper* wrapperOf(const at::Tensor& tensor) {
   return dynamic_cast<Wrapper*>(tensor.unsafeGetTensorImpl());
 }
 
-at::Tensor wrapperFor(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset) {
+bool makesInferenceTensors() {
+  return c10::InferenceMode::is_enabled();
+}
+
+at::Tensor wrapperFor(
+    PartPtr part, const at::Tensor& like, bool is_inference, const std::optional<c10::SymInt>& offset) {
+  std::optional<c10::InferenceMode> mode;  // it gives the wrapper its keys
+  if (is_inference != makesInferenceTensors()) mode.emplace(is_inference);
   return at::Tensor(c10::make_intrusive<Wrapper>(std::move(part), like, offset));
 }
 
-at::Tensor wrapFresh(const at::Tensor& value, const std::shared_ptr<LevelState>& level) {
+at::Tensor wrapFresh(const at::Tensor& value, const std::shared_ptr<LevelState>& level, bool is_inference) {
   if (level->copies_views && value.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
     throw UserError(
         "Within cresset.functionalize, views can't be removed where sizes are symbolic: use remove=\"mutations\", or "
@@ -168,7 +176,7 @@ at::Tensor wrapFresh(const at::Tensor& value, const std::shared_ptr<LevelState>&
   memory->stand_in = storageWithoutBytes(value);
   memory->offset = value.unsafeGetTensorImpl()->has_symbolic_sizes_strides() ? 0 : value.storage_offset();
   if (wrapperOf(value) || value.has_storage()) memory->bytes = storageBytes(value);
-  return wrapperFor(std::make_shared<Part>(std::move(memory)), value);
+  return wrapperFor(std::make_shared<Part>(std::move(memory)), value, is_inference);
 }
 
 at::Tensor standIn(const at::Tensor& like) {

@@ -133,9 +133,14 @@ std::vector<at::Tensor> livingWrappers(LevelState& level);
 
 /// Null if it is none.
 Wrapper* wrapperOf(const at::Tensor& tensor);
-/// A wrapper of memory that has this value; `offset`, strides and sizes are those of the tensor.
-at::Tensor wrapFresh(const at::Tensor& value, const std::shared_ptr<LevelState>& level);
-at::Tensor wrapperFor(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset = std::nullopt);
+/// Whether the tensors that the thread makes are inference tensors, to which autograd pays no attention.
+bool makesInferenceTensors();
+/// A wrapper of memory that has this value; strides and sizes are those of the tensor. `is_inference`: whether it is an
+/// inference tensor, as what was lifted is, and what was just made if makesInferenceTensors().
+at::Tensor wrapFresh(const at::Tensor& value, const std::shared_ptr<LevelState>& level, bool is_inference);
+/// The same of a part; views are inference tensors if what they are views of is one.
+at::Tensor wrapperFor(
+    PartPtr part, const at::Tensor& like, bool is_inference, const std::optional<c10::SymInt>& offset = std::nullopt);
 
 constexpr c10::DispatchKeySet kPython({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot});
 /// At which functorch's transforms see calls, before and after they have computed.
@@ -151,8 +156,8 @@ at::Tensor detachedHidden(const at::Tensor& value, const LevelState& level);
 /// The same for what the program gets: where views are removed, and modes see it, it is a copy.
 at::Tensor detachedOrCopied(const at::Tensor& value, const LevelState& level);
 
-/// While it lives, operators go to the clients outside of the level, if the level is the innermost, and past autograd
-/// and functorch's transforms.
+/// While it lives, operators go to the clients outside of the level, if the level is the innermost, and past autograd,
+/// functorch's transforms and autocast.
 class Emission {
  public:
   explicit Emission(const LevelState& level);
@@ -162,7 +167,7 @@ class Emission {
 
  private:
   at::AutoDispatchBelowADInplaceOrView below_;
-  c10::impl::ExcludeDispatchKeyGuard past_transforms_{kTransforms};
+  c10::impl::ExcludeDispatchKeyGuard past_transforms_{kTransforms | c10::autocast_dispatch_keyset};
   bool was_hidden_;  // from modes
   std::optional<HandingOn> outward_;
 };

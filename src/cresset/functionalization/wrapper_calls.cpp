@@ -215,7 +215,7 @@ at::Tensor zerosAt(
   const bool copies = copiesViews(*level);
   const at::Tensor value = copies ? copyWithStrides(zeros(sizes), strides)
                                   : at::_ops::as_strided::call(zeros(elements), sizes, strides, offset);
-  const at::Tensor tangent = wrapFresh(value, level);
+  const at::Tensor tangent = wrapFresh(value, level, makesInferenceTensors());
   Wrapper& wrapper = *wrapperOf(tangent);
   Memory& memory = wrapper.memory();
   if (copies) {
@@ -342,7 +342,7 @@ class CallWithWrappers {
     if (!is_plain) return false;
     if (!sharing.empty() && !container.defined()) result = at::_ops::clone::call(result, std::nullopt);
     tellClientsOfWrites(result);
-    result = wrapFresh(result, level_);
+    result = wrapFresh(result, level_, makesInferenceTensors());
     wrapperOf(result)->memory().relaid = isRelaid(result);
     if (container.defined()) noteContainer(wrapperOf(result)->memory(), container);
     return true;
@@ -366,7 +366,7 @@ class CallWithWrappers {
     part->value = copies() ? at::_ops::clone::call(result, std::nullopt) : result;
     part->generation = part->memory->generation;
     const c10::SymInt offset = argument.sym_storage_offset() + part->offset;
-    return wrapperFor(std::move(part), result, offset);
+    return wrapperFor(std::move(part), result, argument.is_inference(), offset);
   }
 
   /// Whether the layout of a result may come from that of a copy.
@@ -502,10 +502,12 @@ class CallWithWrappers {
     return results;
   }
 
-  /// Raises the versions that no kernel above raises: of what is composed of operators that do (those of lists), and of
-  /// users' operators. Fused optimizers, as they write past operators, raise none.
+  /// Raises the versions that no kernel above raises: of what is composed of operators that do (those of lists, and
+  /// those with `out=` that are called whole), and of users' operators. Fused optimizers, as they write past operators,
+  /// raise none.
   void countWrites(const FunctionalForm& writes) const {
-    const bool is_composed = op_.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);
+    const bool is_composed = op_.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) ||
+                             op_.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
     if (op_.hasKernelForDispatchKey(c10::DispatchKey::ADInplaceOrView) ||
         (!is_composed && schema_.name().starts_with("aten::")))
       return;
@@ -620,7 +622,8 @@ class CallThatWrites : protected CallWithWrappers {
     return written.size() > 1 && std::ranges::all_of(written, [&](const at::Tensor& tensor) { return own(tensor); }) &&
            std::ranges::all_of(arguments_, [&](const IValue& argument) {
              // One of scalars, of which each element takes one, is not a list.
-             return argument.isList() ? argument.toListRef().size() == written.size() : !argument.isTensor();
+             return argument.isList() ? argument.toListRef().size() == written.size()
+                                      : !argument.isTensor() || argument.toTensor().dim() == 0;
            });
   }
 
@@ -856,6 +859,7 @@ class Call : CallThatWrites {
     const at::Tensor tensor = arguments_[0].toTensor();
     const c10::SymIntArrayRef before = wrapper.sym_sizes();
     const std::string refused = "Within cresset.functionalize, '" + schema_.name() + "' can't ";
+    if (memory_format.isNone() && before == c10::SymIntArrayRef(sizes)) return finish({IValue(tensor)});
     if (!mayHaveOtherSizes(wrapper.memory()))
       throw UserError(refused + "change the sizes of a tensor from outside here: make a new tensor");
     if (!memory_format.isNone() && memory_format.toMemoryFormat() != at::MemoryFormat::Contiguous) {
@@ -931,9 +935,8 @@ class Call : CallThatWrites {
   }
 
   /// A wrapper of the part, which has the value, with the shape that makePart has returned.
-  static at::Tensor wrapPart(
-      PartPtr part, const at::Tensor& value, const at::Tensor& shape, const c10::SymInt& offset) {
-    at::Tensor wrapper = wrapperFor(part, value, offset);
+  at::Tensor wrapPart(PartPtr part, const at::Tensor& value, const at::Tensor& shape, const c10::SymInt& offset) const {
+    at::Tensor wrapper = wrapperFor(part, value, arguments_[0].toTensor().is_inference(), offset);
     if (!shape.is_same(value)) wrapperOf(wrapper)->setPart(std::move(part), shape, offset);
     return wrapper;
   }
