@@ -130,8 +130,8 @@ c10::intrusive_ptr<c10::TensorImpl> Wrapper::shallow_copy_and_detach(
     return current(part_).unsafeGetTensorImpl()->shallow_copy_and_detach(version_counter, allow_metadata_change);
   }
   const at::Tensor self(c10::intrusive_ptr<TensorImpl>::reclaim_copy(const_cast<Wrapper*>(this)));
-  c10::intrusive_ptr<TensorImpl> copy = wrapperFor(part_, self, is_inference()).getIntrusivePtr();
-  if (!is_inference()) copy->set_version_counter(version_counter);
+  c10::intrusive_ptr<TensorImpl> copy = wrapperFor(part_, self, self.is_inference()).getIntrusivePtr();
+  if (!self.is_inference()) copy->set_version_counter(version_counter);
   copy->set_allow_tensor_metadata_change(allow_metadata_change);
   return copy;
 }

@@ -331,7 +331,7 @@ class CallWithWrappers {
       return true;
     }
     for (const auto& [argument, value] : sharing) {
-      const Wrapper* wrapper = own(argument);
+      Wrapper* wrapper = own(argument);
       if (!wrapper) continue;
       if (is_plain) {
         result = partOf(*wrapper, value, result);
@@ -349,7 +349,7 @@ class CallWithWrappers {
   }
 
   /// A result that lies in the memory of an argument, which has the value, though the operator's schema denies it.
-  at::Tensor partOf(const Wrapper& argument, const at::Tensor& value, const at::Tensor& result) const {
+  at::Tensor partOf(Wrapper& argument, const at::Tensor& value, const at::Tensor& result) const {
     const bool is_followed =
         haveSameElements(argument, result) && !result.unsafeGetTensorImpl()->has_symbolic_sizes_strides() &&
         !value.unsafeGetTensorImpl()->has_symbolic_sizes_strides() && value.strides() == argument.strides();
