@@ -189,7 +189,8 @@ def _copy_within(self):
         result = torch.nn.Parameter(self.data, self.requires_grad)
     elif type(self) is torch.Tensor:
         result = self.data
-        torch._C._autograd._unsafe_set_version_counter((result,), (1,))  # `set_` has given it the memory
+        if not result.is_inference():
+            torch._C._autograd._unsafe_set_version_counter((result,), (1,))  # `set_` has given it the memory
         result.requires_grad_(self.requires_grad)
     else:
         return _copy_by_pickling(self)

@@ -506,15 +506,16 @@ class CallWithWrappers {
   /// those with `out=` that are called whole), and of users' operators. Fused optimizers, as they write past operators,
   /// raise none.
   void countWrites(const FunctionalForm& writes) const {
-    const bool is_composed = op_.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) ||
-                             op_.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
-    if (op_.hasKernelForDispatchKey(c10::DispatchKey::ADInplaceOrView) ||
-        (!is_composed && schema_.name().starts_with("aten::")))
-      return;
+    const auto has = [&](c10::DispatchKey key) { return op_.hasKernelForDispatchKey(key); };
+    const bool is_counted = has(c10::DispatchKey::ADInplaceOrView) || has(c10::DispatchKey::CompositeExplicitAutograd) ||
+                            has(c10::DispatchKey::CompositeImplicitAutograd) || !schema_.name().starts_with("aten::");
+    // The kernel that has raised them leaves the key out of its own calls.
+    if (!is_counted || c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::ADInplaceOrView)) return;
     for (const size_t argument : writes.written) {
       if (!isWritten(schema_.arguments()[argument])) continue;
       for (const at::Tensor& tensor : tensorsOf(argument))
-        if (own(tensor) && !tensor.is_inference()) tensor.unsafeGetTensorImpl()->bump_version();
+        if (own(tensor) && !(tensor.is_inference() && makesInferenceTensors()))
+          tensor.unsafeGetTensorImpl()->bump_version();
     }
   }
 
