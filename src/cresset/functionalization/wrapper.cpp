@@ -205,15 +205,15 @@ at::Tensor detached(const at::Tensor& value) {
 at::Tensor detachedHidden(const at::Tensor& value, const LevelState& level) {
   std::optional<c10::impl::ExcludeDispatchKeyGuard> hidden;
   if (level.copies_views) hidden.emplace(kPython);
+  const Emission emission(level);  // of the `detach` that modes see
   return detached(value);
 }
 
 at::Tensor detachedOrCopied(const at::Tensor& value, const LevelState& level) {
   const bool is_seen = c10::impl::TorchDispatchModeTLS::any_modes_set() &&
                        !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python);
-  if (!level.copies_views || !is_seen) return detached(value);
-  const at::AutoDispatchBelowADInplaceOrView below;
-  return at::_ops::clone::call(value, std::nullopt);
+  const Emission emission(level);
+  return level.copies_views && is_seen ? at::_ops::clone::call(value, std::nullopt) : detached(value);
 }
 
 // ---- Where operators go
