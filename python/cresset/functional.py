@@ -41,7 +41,7 @@ def writes_left(graph, *, distinct_inputs=False):
 
 def is_functional(tensor):
     """Whether the tensor is a result within ``functionalize``, which has no memory that Python could read."""
-    return _C._is_functional(tensor)
+    return isinstance(tensor, torch.Tensor) and _C._is_functional(tensor)
 
 
 def sync(tensor):
@@ -55,7 +55,8 @@ def sync(tensor):
 
 def wrap(tensor):
     """A tensor of the functionalized program that runs on this thread, in memory of its own, with the elements of `tensor`,
-    which nothing may write to from now on. Without gradients. Raises UserError outside of ``functionalize``, and for sparse,
+    which nothing may write to from now on. Without gradients. `tensor` has memory: it comes from outside of the program, from
+    ``unwrap``, or is made under ``redispatch_to_next``. Raises UserError outside of ``functionalize``, and for sparse,
     quantized and nested tensors."""
     return _C._functional_wrap(tensor)
 
