@@ -230,7 +230,8 @@ void showToModes(bool shown) {
 }  // namespace
 
 // Where modes are hidden, both of their keys are excluded.
-Emission::Emission(const LevelState& level) : was_hidden_(hidden_from_modes) {
+Emission::Emission(const LevelState& level, bool recorded) : was_hidden_(hidden_from_modes) {
+  if (!recorded) below_.emplace();
   if (was_hidden_) showToModes(true);
   const detail::ClientFrame* innermost = detail::activeClients();
   if (level.open && innermost && innermost->client == level.client) outward_.emplace();

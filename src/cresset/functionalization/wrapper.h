@@ -157,16 +157,16 @@ at::Tensor detachedHidden(const at::Tensor& value, const LevelState& level);
 at::Tensor detachedOrCopied(const at::Tensor& value, const LevelState& level);
 
 /// While it lives, operators go to the clients outside of the level, if the level is the innermost, and past autograd,
-/// functorch's transforms and autocast.
+/// functorch's transforms and autocast. `recorded`: autograd sees them.
 class Emission {
  public:
-  explicit Emission(const LevelState& level);
+  explicit Emission(const LevelState& level, bool recorded = false);
   ~Emission();
   Emission(const Emission&) = delete;
   Emission& operator=(const Emission&) = delete;
 
  private:
-  at::AutoDispatchBelowADInplaceOrView below_;
+  std::optional<at::AutoDispatchBelowADInplaceOrView> below_;
   c10::impl::ExcludeDispatchKeyGuard past_transforms_{kTransforms | c10::autocast_dispatch_keyset};
   bool was_hidden_;  // from modes
   std::optional<HandingOn> outward_;

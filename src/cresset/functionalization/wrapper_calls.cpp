@@ -23,6 +23,7 @@
 
 #include "cresset/functionalization/each_tensor.h"
 #include "cresset/functionalization/sharing.h"
+#include "cresset/functionalization/tape.h"
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/functionalization/wrapper.h"
 #include "cresset/functionalization/writes.h"
@@ -296,9 +297,43 @@ class CallWithWrappers {
     return result;
   }
 
-  void call(const c10::OperatorHandle& op, std::vector<IValue>& stack) const {
-    const Emission emission(*level_);
+  /// `recorded`: with what valuesOnTape has returned.
+  void call(const c10::OperatorHandle& op, std::vector<IValue>& stack, bool recorded = false) const {
+    const Emission emission(*level_, recorded);
     op.callBoxed(&stack);
+  }
+
+  /// Whether autograd has no kernel for the operator, so that it records what the backend's kernel calls, as one in
+  /// Python may do.
+  bool isRecordedInside() const {
+    if (!at::GradMode::is_enabled() || makesInferenceTensors() ||
+        c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutogradFunctionality))
+      return false;
+    bool result = false;
+    for (const IValue& argument : arguments_)
+      readTensors(argument, [&](const at::Tensor& tensor) { result |= own(tensor) && tensor.requires_grad(); });
+    return result;
+  }
+
+  /// Puts a value on the tape where the wrapper is.
+  static void followOnTape(const at::Tensor& wrapper, const at::Tensor& value) {
+    if (wrapper.requires_grad()) enterTape(wrapper, value, [](const at::Tensor& gradient) { return gradient; });
+  }
+
+  /// The values, as tensors that are on the tape where the wrappers are.
+  std::vector<IValue> valuesOnTape() const {
+    std::vector<IValue> result = arguments_;
+    for (IValue& value : result) {
+      eachTensor(value, [&](at::Tensor& tensor) {
+        const Wrapper* wrapper = own(tensor);
+        if (!wrapper) return false;
+        const at::Tensor place = detachedHidden(current(wrapper->part()), *level_);
+        followOnTape(tensor, place);
+        tensor = place;
+        return true;
+      });
+    }
+    return result;
   }
 
   void finish(std::vector<IValue> results) {
@@ -342,7 +377,9 @@ class CallWithWrappers {
     if (!is_plain) return false;
     if (!sharing.empty() && !container.defined()) result = at::_ops::clone::call(result, std::nullopt);
     tellClientsOfWrites(result);
-    result = wrapFresh(result, level_, makesInferenceTensors());
+    const at::Tensor value = result;
+    result = wrapFresh(value.requires_grad() ? detached(value) : value, level_, makesInferenceTensors());
+    if (value.requires_grad()) sharePlace(value, result);
     wrapperOf(result)->memory().relaid = isRelaid(result);
     if (container.defined()) noteContainer(wrapperOf(result)->memory(), container);
     return true;
@@ -507,7 +544,8 @@ class CallWithWrappers {
   /// raise none.
   void countWrites(const FunctionalForm& writes) const {
     const auto has = [&](c10::DispatchKey key) { return op_.hasKernelForDispatchKey(key); };
-    const bool is_counted = has(c10::DispatchKey::ADInplaceOrView) || has(c10::DispatchKey::CompositeExplicitAutograd) ||
+    const bool is_counted = has(c10::DispatchKey::ADInplaceOrView) ||
+                            has(c10::DispatchKey::CompositeExplicitAutograd) ||
                             has(c10::DispatchKey::CompositeImplicitAutograd) || !schema_.name().starts_with("aten::");
     // The kernel that has raised them leaves the key out of its own calls.
     if (!is_counted || c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::ADInplaceOrView)) return;
@@ -747,7 +785,8 @@ class CallThatWrites : protected CallWithWrappers {
 
   /// By the operator itself, on copies of what it writes. Returns its results that are new.
   std::vector<IValue> writeCopies(const FunctionalForm& writes) {
-    const std::vector<IValue> given = values();
+    const bool recorded = isRecordedInside();
+    const std::vector<IValue> given = recorded ? valuesOnTape() : values();
     std::vector<IValue> stack = given;
     struct Copy {
       at::Tensor target, value;
@@ -763,12 +802,20 @@ class CallThatWrites : protected CallWithWrappers {
         const Emission emission(*level_);
         // A copy of a view has not the strides that the operator goes by.
         tensor = copyWithStrides(tensor, (copiesViews(*level_) ? target : tensor).sym_strides());
+        TORCH_CHECK(
+            !recorded || !target.requires_grad() || !target.is_leaf(),
+            "a leaf Variable that requires grad is being used in an in-place operation.");
+        if (recorded) followOnTape(target, tensor);
         copies.push_back({target, tensor, schema_.arguments()[argument].is_out()});
         return true;
       });
     }
-    call(op_, stack);
-    for (const auto& [target, value, is_out] : copies) replaceBy(target, value, is_out);
+    call(op_, stack, recorded);
+    for (const auto& [target, value, is_out] : copies) {
+      replaceBy(target, value.requires_grad() ? detached(value) : value, is_out);
+      if (!value.requires_grad() || isEntered(value)) continue;
+      if (!target.is_view() || !recordWrite(target, value)) sharePlace(value, target);
+    }
     std::vector<IValue> fresh;
     for (size_t i = 0; i < schema_.returns().size(); ++i)
       if (!schema_.returns()[i].alias_info()) fresh.push_back(stack[i]);
@@ -999,9 +1046,10 @@ class Call : CallThatWrites {
   }
 
   void compute() {
-    const std::vector<IValue> given = values();
+    const bool recorded = isRecordedInside();
+    const std::vector<IValue> given = recorded ? valuesOnTape() : values();
     stack_.insert(stack_.end(), given.begin(), given.end());
-    call(op_, stack_);
+    call(op_, stack_, recorded);
     const Emission emission(*level_);
     for (size_t i = stack_.size() - schema_.returns().size(); i < stack_.size(); ++i)
       eachTensor(stack_[i], [&](at::Tensor& tensor) { return wrapResult(tensor, given); });

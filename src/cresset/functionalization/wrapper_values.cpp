@@ -151,8 +151,10 @@ void runKnowingSizes(const at::Tensor& tensor, const std::function<void()>& run)
 }
 
 /// What the parent becomes when the view of it, which was `before`, becomes `view`.
-at::Tensor inverse(const Part& part, const at::Tensor& parent, const at::Tensor& before, const at::Tensor& view) {
+at::Tensor inverse(const Part& part, at::Tensor parent, const at::Tensor& before, const at::Tensor& view) {
   const bool copies = copiesViews(*part.memory->level);
+  // as_strided_scatter takes no others that require gradients, as tensors from outside may.
+  if (parent.requires_grad() && !parent.is_contiguous()) parent = detached(parent);
   at::Tensor place = before, whole = parent;
   if (copies) {  // where the part is in the parent, a copy does not tell
     const StandInScope scope;
