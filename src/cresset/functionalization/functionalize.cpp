@@ -426,8 +426,8 @@ class Functionalizer {
 /// Whether something is written that the graph reads from a list, dict or tuple, and that is not known.
 bool writesToElements(const Block* block, const Places& places) {
   return std::ranges::any_of(block->nodes(), [&](const Node* node) {
-    const bool is_in_blocks = std::ranges::any_of(
-        node->blocks(), [&](const Block* inner) { return writesToElements(inner, places); });
+    const bool is_in_blocks =
+        std::ranges::any_of(node->blocks(), [&](const Block* inner) { return writesToElements(inner, places); });
     if (is_in_blocks || isStructural(node->kind())) return is_in_blocks;
     return std::ranges::any_of(writesOfNode(*node).tensors, [&](const Value* tensor) {
       const Symbol source = tensor->node()->kind();

@@ -779,7 +779,8 @@ at::Tensor Level::wrapperOfProgram(const at::Tensor& tensor, const char* functio
 at::Tensor Level::wrap(const at::Tensor& tensor) {
   if (wrapperOf(tensor) || !isFromOutside(tensor))
     throw UserError(
-        "cresset.functional.wrap takes a tensor with memory of its own that is not sparse, quantized or nested: one from "
+        "cresset.functional.wrap takes a tensor with memory of its own that is not sparse, quantized or nested: one "
+        "from "
         "outside of the program, or made under cresset.functional.redispatch_to_next()");
   return wrapFresh(detachedOrCopied(tensor, *state_), state_, makesInferenceTensors());
 }
@@ -797,7 +798,8 @@ void Level::replace(const at::Tensor& tensor, const at::Tensor& value) {
   if (value.scalar_type() != wrapper.scalar_type() || value.sym_sizes() != wrapper.sym_sizes() ||
       value.device() != wrapper.device() || wrapperOf(value)) {
     throw UserError(
-        "cresset.functional.replace takes a value with the dtype, sizes and device of the tensor, and with memory: from "
+        "cresset.functional.replace takes a value with the dtype, sizes and device of the tensor, and with memory: "
+        "from "
         "cresset.functional.unwrap, or made under cresset.functional.redispatch_to_next()");
   }
   const PartPtr& part = wrapperOf(wrapper)->part();

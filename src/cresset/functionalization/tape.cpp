@@ -65,6 +65,12 @@ bool isEntered(const at::Tensor& wrapper) {
   return node && dynamic_cast<const EnterFunctional*>(node.get());
 }
 
+void leaveTape(const at::Tensor& tensor) {
+  autograd::AutogradMeta* meta = autograd::impl::get_autograd_meta(tensor);
+  meta->grad_fn_ = nullptr;
+  meta->output_nr_ = 0;
+}
+
 void sharePlace(const at::Tensor& from, const at::Tensor& to) {
   CRESSET_CHECK(from.requires_grad(), "only what requires gradients has a place on the tape");
   if (!isKnown(from)) return;

@@ -13,6 +13,8 @@ namespace cresset::live {
 void enterTape(const at::Tensor& outside, const at::Tensor& wrapper, at::Tensor (*plain)(const at::Tensor&));
 /// Whether the wrapper is where enterTape has put it.
 bool isEntered(const at::Tensor& wrapper);
+/// Takes back what enterTape has done to a tensor that had no place before.
+void leaveTape(const at::Tensor& tensor);
 
 /// Gives `to` the place on the tape of `from`, which requires gradients; gradients that one of the two retains, `to`
 /// retains. That of a leaf is where its gradient is accumulated. Nothing happens if autograd can't make `from` again.

@@ -297,7 +297,7 @@ class CallWithWrappers {
     return result;
   }
 
-  /// `recorded`: with what valuesOnTape has returned.
+  /// `recorded`: with values that are on the tape.
   void call(const c10::OperatorHandle& op, std::vector<IValue>& stack, bool recorded = false) const {
     const Emission emission(*level_, recorded);
     op.callBoxed(&stack);
@@ -315,26 +315,35 @@ class CallWithWrappers {
     return result;
   }
 
-  /// Puts a value on the tape where the wrapper is.
-  static void followOnTape(const at::Tensor& wrapper, const at::Tensor& value) {
-    if (wrapper.requires_grad()) enterTape(wrapper, value, [](const at::Tensor& gradient) { return gradient; });
+  /// Puts a value on the tape where the wrapper is. A tensor from outside may be there itself.
+  static bool followOnTape(const at::Tensor& wrapper, const at::Tensor& value) {
+    if (!wrapper.requires_grad() || value.requires_grad()) return false;
+    enterTape(wrapper, value, [](const at::Tensor& gradient) { return gradient; });
+    return true;
   }
 
-  /// The values, as tensors that are on the tape where the wrappers are.
-  std::vector<IValue> valuesOnTape() const {
-    std::vector<IValue> result = arguments_;
-    for (IValue& value : result) {
-      eachTensor(value, [&](at::Tensor& tensor) {
-        const Wrapper* wrapper = own(tensor);
-        if (!wrapper) return false;
-        const at::Tensor place = detachedHidden(current(wrapper->part()), *level_);
-        followOnTape(tensor, place);
-        tensor = place;
-        return true;
-      });
+  /// While it lives, values are on the tape where their wrappers are, if `recorded`.
+  class OnTape {
+   public:
+    OnTape(const CallWithWrappers& call, const std::vector<IValue>& values, bool recorded) {
+      for (size_t i = 0; recorded && i < values.size(); ++i) {
+        const std::vector<at::Tensor> wrappers = tensorsIn(call.arguments_[i]);
+        size_t at = 0;
+        for (const at::Tensor& value : tensorsIn(values[i])) {
+          const at::Tensor& wrapper = wrappers[at++];
+          if (call.own(wrapper) && followOnTape(wrapper, value)) placed_.push_back(value);
+        }
+      }
     }
-    return result;
-  }
+    ~OnTape() {
+      for (const at::Tensor& value : placed_) leaveTape(value);
+    }
+    OnTape(const OnTape&) = delete;
+    OnTape& operator=(const OnTape&) = delete;
+
+   private:
+    std::vector<at::Tensor> placed_;
+  };
 
   void finish(std::vector<IValue> results) {
     for (IValue& result : results) stack_.push_back(std::move(result));
@@ -786,7 +795,8 @@ class CallThatWrites : protected CallWithWrappers {
   /// By the operator itself, on copies of what it writes. Returns its results that are new.
   std::vector<IValue> writeCopies(const FunctionalForm& writes) {
     const bool recorded = isRecordedInside();
-    const std::vector<IValue> given = recorded ? valuesOnTape() : values();
+    const std::vector<IValue> given = values();
+    const OnTape on_tape(*this, given, recorded);
     std::vector<IValue> stack = given;
     struct Copy {
       at::Tensor target, value;
@@ -1047,7 +1057,8 @@ class Call : CallThatWrites {
 
   void compute() {
     const bool recorded = isRecordedInside();
-    const std::vector<IValue> given = recorded ? valuesOnTape() : values();
+    const std::vector<IValue> given = values();
+    const OnTape on_tape(*this, given, recorded);
     stack_.insert(stack_.end(), given.begin(), given.end());
     call(op_, stack_, recorded);
     const Emission emission(*level_);

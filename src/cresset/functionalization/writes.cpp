@@ -256,8 +256,7 @@ std::string Writes::whyNoPlace(const Value* tensor) const {
            ", so that which memory it is is not known";
   }
   const bool is_element = isBasic(*source, Basic::Element) || source->kind() == prim::ListUnpack;
-  const char* advice = is_element
-                           ? ": write to tensors before they are in a list or dict"
+  const char* advice = is_element                     ? ": write to tensors before they are in a list or dict"
                        : source->kind() == prim::If   ? ": write to it in each branch"
                        : source->kind() == prim::Loop ? ": write to it in the loop"
                                                       : "";
