@@ -322,6 +322,13 @@ class CallWithWrappers {
     return true;
   }
 
+  /// A tensor that the level has, once a wrapper has its place on the tape.
+  at::Tensor offTape(const at::Tensor& value) const {
+    if (value.is_view()) return detachedHidden(value, *level_);
+    leaveTape(value);
+    return value;
+  }
+
   /// While it lives, values are on the tape where their wrappers are, if `recorded`.
   class OnTape {
    public:
@@ -387,8 +394,11 @@ class CallWithWrappers {
     if (!sharing.empty() && !container.defined()) result = at::_ops::clone::call(result, std::nullopt);
     tellClientsOfWrites(result);
     const at::Tensor value = result;
-    result = wrapFresh(value.requires_grad() ? detached(value) : value, level_, makesInferenceTensors());
-    if (value.requires_grad()) sharePlace(value, result);
+    result = wrapFresh(value, level_, makesInferenceTensors());
+    if (value.requires_grad()) {
+      sharePlace(value, result);
+      wrapperOf(result)->memory().value = offTape(value);
+    }
     wrapperOf(result)->memory().relaid = isRelaid(result);
     if (container.defined()) noteContainer(wrapperOf(result)->memory(), container);
     return true;
@@ -822,9 +832,9 @@ class CallThatWrites : protected CallWithWrappers {
     }
     call(op_, stack, recorded);
     for (const auto& [target, value, is_out] : copies) {
-      replaceBy(target, value.requires_grad() ? detached(value) : value, is_out);
-      if (!value.requires_grad() || isEntered(value)) continue;
-      if (!target.is_view() || !recordWrite(target, value)) sharePlace(value, target);
+      if (value.requires_grad() && !isEntered(value) && (!target.is_view() || !recordWrite(target, value)))
+        sharePlace(value, target);
+      replaceBy(target, value.requires_grad() ? offTape(value) : value, is_out);
     }
     std::vector<IValue> fresh;
     for (size_t i = 0; i < schema_.returns().size(); ++i)
