@@ -166,8 +166,9 @@ class Emission {
   Emission& operator=(const Emission&) = delete;
 
  private:
-  std::optional<at::AutoDispatchBelowADInplaceOrView> below_;
+  // Each restores the keys that it found, so they are made in this order.
   c10::impl::ExcludeDispatchKeyGuard past_transforms_{kTransforms | c10::autocast_dispatch_keyset};
+  std::optional<at::AutoDispatchBelowADInplaceOrView> below_;
   bool was_hidden_;  // from modes
   std::optional<HandingOn> outward_;
 };
