@@ -84,7 +84,6 @@ CONTAINERS = {
     "while": "a = x * 2\n  i = 0\n  l = a.unbind(0)\n  while i < 4 and bool(l[i].sum() < 50):\n    l[i].add_(l[i - 1])\n    i += 1\n  return a, i",
     "a list": "a = x * 2\n  for p in [a[0], a[1], a[:, 1]]:\n    p.add_(1)\n  return a",
     "tensors in a list": "l = [x * 2, y * 3]\n  for p in l:\n    p.add_(1)\n  return l[0] + l[1]",
-    "a list that is filled": "l: List[Tensor] = []\n  for i in range(3):\n    l.append(x[i] * 2)\n  for p in l:\n    p.mul_(p.sum())\n  return torch.stack(l)",
     "a dict": "d = {'a': x * 2, 'b': y * 3}\n  d['a'].add_(1)\n  d['c'] = d['a'][0]\n  d['c'].mul_(2)\n  return d['a'], d['b']",
     "values of a dict": "d = {'a': x * 2, 'b': y * 3}\n  for k, v in d.items():\n    v.add_(1)\n  return d['a'], d['b']",
     "a tuple": "t = (x * 2, (y * 3, 1))\n  t[0].add_(1)\n  u, n = t[1]\n  u.add_(t[0])\n  return t[0] + n, u",
@@ -94,7 +93,11 @@ CONTAINERS = {
 PROGRAMS |= CONTAINERS
 
 
-@pytest.mark.parametrize("name", CONTAINERS)
+#: What a loop makes of an argument may be the argument itself, which the closing copy writes.
+VIEWS_OF_ARGUMENTS = {"chunks of an argument"}
+
+
+@pytest.mark.parametrize("name", [name for name in CONTAINERS if name not in VIEWS_OF_ARGUMENTS])
 def test_containers_without_views(name):
     plain = cresset.CompilationUnit(f"def f(x: Tensor, y: Tensor):\n  {PROGRAMS[name]}\n").f
     pure = cresset.functionalize(plain, remove="mutations_and_views")
@@ -166,6 +169,11 @@ def test_gradients(name):
         expected, found = gradients(plain), gradients(functional)
         if name in GRADIENTS_THAT_RAISE:
             assert GRADIENTS_THAT_RAISE[name] in expected and expected == found
+        elif name in CONTAINERS and isinstance(expected, str):
+            # Eager refuses to write to one of several views.
+            assert "do not allow the output views to be modified inplace" in expected and not isinstance(found, str)
+            inputs = [t.double().requires_grad_() for t in arguments()]
+            assert torch.autograd.gradcheck(lambda x, y: flat(functional(x * 1, y * 1)), inputs)
         else:
             assert not isinstance(expected, str) and not isinstance(found, str), (expected, found)
             assert len(expected) == 2
@@ -180,6 +188,7 @@ def test_gradients(name):
         ("z = torch.empty_like(x)\n  v = z.view(-1)\n  torch.add(x, y, out=z)\n  return v, z", "may give it other sizes"),
         ("a = x * 2\n  torch.ops.functional_graphs.swap(a[0], a[1])\n  return a", "writes to one tensor in several ways"),
         ("torch.ops.functional_graphs.swap(x, y)\n  return x + y", "swap may write to it twice"),
+        ("l: List[Tensor] = []\n  for i in range(3):\n    l.append(x[i] * 2)\n  for p in l:\n    p.mul_(2)\n  return torch.stack(l)", "may share or hold its memory"),
         ("l = [x * 2, y * 2]\n  l.append(x)\n  torch._foreach_add_(l, 1)\n  return l", "which tensors it writes to is not known"),
         ("a = x * 2\n  l = [a]\n  a.t_()\n  return l", "a result of prim::ListConstruct may share or hold its memory"),
         ("a = x * 2\n  a[0].resize_([2])\n  return a", "may change the sizes of a view"),

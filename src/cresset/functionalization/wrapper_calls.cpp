@@ -14,6 +14,7 @@
 #include <ATen/ops/resize_ops.h>
 #include <c10/core/ScalarType.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <c10/util/accumulate.h>
 #include <c10/util/strides.h>
 
@@ -322,24 +323,35 @@ class CallWithWrappers {
     return true;
   }
 
+  /// What stands for a value on the tape. Where modes see what is computed, they have to know it: the value itself,
+  /// which autograd may then refuse to have kept.
+  at::Tensor toBeRecorded(const at::Tensor& value) const {
+    return c10::impl::TorchDispatchModeTLS::any_modes_set() ? value : detachedHidden(value, *level_);
+  }
+
   /// A tensor that the level has, once a wrapper has its place on the tape.
   at::Tensor offTape(const at::Tensor& value) const {
-    if (value.is_view()) return detachedHidden(value, *level_);
-    leaveTape(value);
-    return value;
+    const at::Tensor result = value.is_view() ? detachedHidden(value, *level_) : toBeRecorded(value);
+    if (result.is_same(value)) leaveTape(value);
+    return result;
   }
 
   /// While it lives, values are on the tape where their wrappers are, if `recorded`.
   class OnTape {
    public:
-    OnTape(const CallWithWrappers& call, const std::vector<IValue>& values, bool recorded) {
+    OnTape(const CallWithWrappers& call, std::vector<IValue>& values, bool recorded) {
       for (size_t i = 0; recorded && i < values.size(); ++i) {
         const std::vector<at::Tensor> wrappers = tensorsIn(call.arguments_[i]);
         size_t at = 0;
-        for (const at::Tensor& value : tensorsIn(values[i])) {
+        eachTensor(values[i], [&](at::Tensor& value) {
           const at::Tensor& wrapper = wrappers[at++];
-          if (call.own(wrapper) && followOnTape(wrapper, value)) placed_.push_back(value);
-        }
+          if (!call.own(wrapper)) return false;
+          const at::Tensor place = call.toBeRecorded(value);
+          if (!followOnTape(wrapper, place)) return false;
+          if (place.is_same(value)) placed_.push_back(value);
+          value = place;
+          return true;
+        });
       }
     }
     ~OnTape() {
@@ -805,7 +817,7 @@ class CallThatWrites : protected CallWithWrappers {
   /// By the operator itself, on copies of what it writes. Returns its results that are new.
   std::vector<IValue> writeCopies(const FunctionalForm& writes) {
     const bool recorded = isRecordedInside();
-    const std::vector<IValue> given = values();
+    std::vector<IValue> given = values();
     const OnTape on_tape(*this, given, recorded);
     std::vector<IValue> stack = given;
     struct Copy {
@@ -1067,7 +1079,7 @@ class Call : CallThatWrites {
 
   void compute() {
     const bool recorded = isRecordedInside();
-    const std::vector<IValue> given = values();
+    std::vector<IValue> given = values();
     const OnTape on_tape(*this, given, recorded);
     stack_.insert(stack_.end(), given.begin(), given.end());
     call(op_, stack_, recorded);
