@@ -525,3 +525,21 @@ def test_casts_of_each_kind():
 
 def test_what_is_left_to_autocast():
     assert cast_nodes(LEFT) == (False, [])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64])
+def test_casts_within_no_grad_require_no_gradient(dtype):
+    source = "def f(x: Tensor, w: Tensor):\n  y = torch.matmul(x, w)\n  z = torch.logsumexp(x, 1) + y.sum()\n"
+    source += "  return y.requires_grad, z.requires_grad, x.requires_grad, y, z\n"
+    script = cresset.CompilationUnit(source).f
+    namespace = {"torch": torch, "Tensor": Tensor}
+    exec(source, namespace)
+    modes = [torch.no_grad, torch.enable_grad, torch.inference_mode]
+    for mode, leaves, _ in [(mode, leaves, again) for mode in modes for leaves in (1, 2, 3) for again in range(3)]:
+        x = torch.ones(2, 2, dtype=dtype, requires_grad=leaves % 2 == 1)
+        w = torch.ones(2, 2, dtype=dtype, requires_grad=leaves > 1)
+        with mode(), torch.autocast("cpu", torch.bfloat16):
+            ours, theirs = script(x, w), namespace["f"](x, w)
+        assert ours[:3] == theirs[:3]
+        for our, their in zip(ours[3:], theirs[3:], strict=True):
+            assert our.dtype == their.dtype and our.requires_grad == their.requires_grad and torch.equal(our, their)

@@ -4,6 +4,7 @@ With the option kernels=check, each launch is also compared with the operators o
 """
 
 import itertools
+import re
 
 import numpy
 import pytest
@@ -69,6 +70,23 @@ def test_operator(name):
                 error, allowed = (ours.double() - right).abs(), (theirs.double() - right).abs()
                 assert (error <= 2 * allowed + noise).all(), (name, m, k, n, dtype)
     assert ran > 40
+
+
+@pytest.mark.parametrize("name", ["aten::addmm", "aten::baddbmm", "aten::addmv"])
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_what_is_multiplied_by_zero_is_not_read(name, number):
+    call, sizes = CALLS[name]
+    call = re.sub(r"(, beta=[\d.]+|, alpha=[\d.]+)", "", call)[:-1]
+    script, eager = compiled(f"{call}, beta=0, alpha=2)")
+    before = launches()
+    for (m, k, n), dtype in itertools.product(SIZES[2:4], FLOATS):
+        x, y, z = operands(m, k, n, sizes, dtype)
+        z.fill_(number)
+        for _ in range(3):
+            for ours, theirs in zip(script(x, y, z), eager(x, y, z), strict=True):
+                assert not theirs.isnan().any()
+                assert torch.allclose(ours, theirs, 0.05, 0.05)
+    assert launches() > before
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.uint8])

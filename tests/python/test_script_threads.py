@@ -1,8 +1,11 @@
-"""Several threads script at once: the definition lock is taken before the GIL, so that nobody waits for both."""
+"""Several threads script at once: who waits for the definition lock does so without the GIL, so that nobody waits for both."""
 
 import copy
+import subprocess
+import sys
 import threading
 import types
+from pathlib import Path
 
 import torch
 
@@ -171,3 +174,12 @@ def test_saving_while_methods_are_defined():
     loaded = cresset.load(cresset._serialization.save_to_buffer(module))
     x = torch.ones(1, 2)
     assert torch.equal(loaded.f299(x), module(x) + 299)
+
+
+def test_who_waits_for_a_definition_lets_python_run():
+    program = Path(__file__).parent / "waits_for_definitions.py"
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-300:] + done.stderr[-3000:]
+    passed = dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
+    assert {"passes.inline", "module: lower_graph", "graph: functionalize", "module: freeze"} <= passed.keys()
+    assert "refused" not in passed.values(), done.stdout

@@ -323,6 +323,14 @@ def test_operators_are_given_wild_arguments():
         assert alone.returncode == 0, done.stdout[-4000:] + alone.stdout[-4000:] + alone.stderr[-4000:]
 
 
+def test_operators_are_given_what_others_made():
+    command = [sys.executable, str(FUZZ / "wild_chains.py"), "--count", str(sampling.amount(200, 1000)), "--seed", "5"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    calls, results = map(int, re.search(r"\((\d+) calls, (\d+) with a result", done.stdout).groups())
+    assert results > 0.1 * calls
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
 def test_every_operator_has_been_judged():
     # Those that a new PyTorch adds are tried first: `wild_arguments.py --results FILE`.
     listed = set()

@@ -13,6 +13,7 @@
 #include "cresset/ops/operator.h"
 #include "cresset/ops/policy.h"
 #include "cresset/ops/tensor_memory.h"
+#include "cresset/program/definition_lock.h"
 #include "cresset/support/error.h"
 #include "cresset/support/options.h"
 
@@ -193,7 +194,7 @@ LoadedArchive readArchive(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions
   };
 
   {
-    std::lock_guard lock(result.program->definitionMutex());
+    const auto lock = lockDefinitions(*result.program);
     importer->setBudget(&budget);
     struct Unset {
       SourceImporter& importer;
@@ -254,7 +255,7 @@ c10::IValue readValue(std::shared_ptr<ArchiveBytes> bytes, std::optional<c10::De
     return asArchiveError(zip, &site, [&] {
       const SourceImporter::ParsingCharge charge(&budget, site, annotation.size());
       auto source = std::make_shared<Source>(annotation, "<type>");
-      std::lock_guard lock(program->definitionMutex());
+      const auto lock = lockDefinitions(*program);
       return typeOfAnnotation(SourceParser(source).parseType(), *program, nullptr);
     });
   };

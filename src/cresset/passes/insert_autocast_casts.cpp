@@ -130,8 +130,10 @@ class CastInserter {
     Node* made = graph_.insertNode(graph_.create(is_kept ? kCached : aten::to, inputs));
     operatorOf(*made);
     const auto type = value->type()->expect<c10::TensorType>();
+    // Of a tensor that requires a gradient, grad mode decides, which the propagation of types follows.
+    const bool has_none = !is_kept && type->requiresGrad() == std::optional(false);
     made->output()->setType(
-        c10::TensorType::create(call.to, type->device(), type->dim(), is_kept ? std::nullopt : type->requiresGrad()));
+        c10::TensorType::create(call.to, type->device(), type->dim(), has_none ? std::optional(false) : std::nullopt));
     return made->output();
   }
 

@@ -1,10 +1,11 @@
 // The methods of classes for who reads them while another thread may define more: c10 keeps them in a vector without a
-// lock. Methods are added under the lock of definitions. Not for who holds Python's lock, which comes after that one.
+// lock. Methods are added under the lock of definitions.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "cresset/program/definition_lock.h"
 #include "cresset/program/program.h"
 
 namespace cresset {
@@ -14,7 +15,7 @@ template <typename F>
 auto whileMethodsStay(const c10::ClassType& type, F&& read) {
   const std::shared_ptr<Program> program = programOf(type);
   std::unique_lock<std::recursive_mutex> lock;
-  if (program) lock = std::unique_lock(program->definitionMutex());
+  if (program) lock = lockDefinitions(*program);
   return read();
 }
 

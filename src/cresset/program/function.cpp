@@ -10,6 +10,7 @@
 #include "cresset/ir/verifier.h"
 #include "cresset/ir/without_shapes.h"
 #include "cresset/ops/operator.h"
+#include "cresset/program/definition_lock.h"
 #include "cresset/program/shown_types.h"
 #include "cresset/support/error.h"
 
@@ -54,7 +55,7 @@ const c10::FunctionSchema& Function::getSchema() const {
 }
 
 torch::jit::Function& Function::setSchema(c10::FunctionSchema schema) {
-  std::lock_guard lock(program_->definitionMutex());
+  const auto lock = lockDefinitions(*program_);
   if (hasSchema()) {
     // A definer that failed and runs again states the schema again; readers hold references to the first one.
     if (*schema_ == schema) return *this;
@@ -67,7 +68,7 @@ torch::jit::Function& Function::setSchema(c10::FunctionSchema schema) {
 
 void Function::ensure_defined() {
   if (isDefined()) return;
-  std::lock_guard lock(program_->definitionMutex());
+  const auto lock = lockDefinitions(*program_);
   switch (state_.load(std::memory_order_relaxed)) {
     case State::Defined:
       return;
@@ -127,7 +128,7 @@ void Function::ensure_defined() {
 const std::shared_ptr<Graph>& Function::graph() {
   ensure_defined();
   if (has_editable_.load(std::memory_order_acquire) && !executable_ptr_.load(std::memory_order_acquire)) {
-    std::lock_guard lock(program_->definitionMutex());
+    const auto lock = lockDefinitions(*program_);
     if (!executable_) adoptEdits();
   }
   return *current_.load(std::memory_order_acquire);
@@ -135,7 +136,7 @@ const std::shared_ptr<Graph>& Function::graph() {
 
 std::shared_ptr<Graph> Function::editableGraph(const std::function<void(Graph&)>& prepare) {
   ensure_defined();
-  std::lock_guard lock(program_->definitionMutex());
+  const auto lock = lockDefinitions(*program_);
   if (!editable_) {
     auto copy = graph_->copy();
     prepare(*copy);
@@ -149,7 +150,7 @@ std::shared_ptr<Graph> Function::editableGraph(const std::function<void(Graph&)>
 std::shared_ptr<Graph> Function::definition() {
   ensure_defined();
   if (has_editable_.load(std::memory_order_acquire)) {
-    std::lock_guard lock(program_->definitionMutex());
+    const auto lock = lockDefinitions(*program_);
     if (isEdited()) {
       checkEdits();
       return editable_;
@@ -190,7 +191,7 @@ void Function::adoptEdits() {
 }
 
 void Function::setGraph(std::shared_ptr<Graph> graph) {
-  std::lock_guard lock(program_->definitionMutex());
+  const auto lock = lockDefinitions(*program_);
   if (executable_) {
     throw UserError("the graph of '" + name_.qualifiedName() + "' can't be changed: the function has been compiled");
   }
@@ -217,7 +218,7 @@ Limits Function::limits() const {
 const Executable& Function::executable() {
   if (const Executable* ready = executable_ptr_.load(std::memory_order_acquire)) return *ready;
   ensure_defined();
-  std::lock_guard lock(program_->definitionMutex());
+  const auto lock = lockDefinitions(*program_);
   if (!executable_) {
     adoptEdits();
     executable_ = compileFunction(*this);

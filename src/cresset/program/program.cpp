@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "cresset/program/definition_lock.h"
 #include "cresset/support/error.h"
 #include "cresset/support/options.h"
 
@@ -150,7 +151,7 @@ void Program::releaseName(const c10::QualifiedName& name) {
 }
 
 Function& Program::declare(c10::QualifiedName name, Function::Definer definer) {
-  std::lock_guard definition_lock(definitionMutex());
+  const auto definition_lock = lockDefinitions(*this);
   std::lock_guard lock(mutex_);
   takeName(name);
   auto& function = functions_.emplace_back(std::make_unique<Function>(*this, name, std::move(definer)));
@@ -174,7 +175,7 @@ std::vector<Function*> Program::functions() const {
 
 void Program::registerType(const c10::NamedTypePtr& type) {
   if (!type || !type->name()) throw UserError("a type without a name can't be registered with a program");
-  std::lock_guard definition_lock(definitionMutex());
+  const auto definition_lock = lockDefinitions(*this);
   std::lock_guard lock(mutex_);
   takeName(*type->name());
   types_.push_back(type);
@@ -253,7 +254,7 @@ void Program::rollBack(size_t num_functions, size_t num_types) {
   types_.resize(num_types);
 }
 
-DefinitionScope::DefinitionScope(Program& program) : program_(program), lock_(program.definitionMutex()) {
+DefinitionScope::DefinitionScope(Program& program) : program_(program), lock_(lockDefinitions(program)) {
   std::lock_guard lock(program.mutex_);
   num_functions_ = program.functions_.size();
   num_types_ = program.types_.size();

@@ -14,6 +14,7 @@
 #include "cresset/ops/limits.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/tensor_memory.h"
+#include "cresset/program/definition_lock.h"
 #include "cresset/support/options.h"
 #include "cresset/support/print_handler.h"
 
@@ -47,6 +48,13 @@ bool interruptRequested() {
   if (PyErr_CheckSignals() == 0) return false;
   rememberInterrupt(py::error_already_set());
   return true;
+}
+
+/// Definers look up names in Python, so that whoever waits for them must not hold its lock.
+void waitWithoutGil(const std::function<void()>& wait) {
+  if (pythonIsGoingAway() || !PyGILState_Check()) return wait();
+  py::gil_scoped_release no_gil;
+  wait();
 }
 
 constexpr size_t kMostRemembered = 2 << 20;  // bytes of texts, and what Python keeps beside each
@@ -172,6 +180,7 @@ void bindHost(py::module_& module) {
   setPrintHandler(printToPython);
   setWarningHandler(warnInPython);
   setHostExceptionFilter(pythonErrorOf);
+  setHostWait(waitWithoutGil);
   setForkThreadStart(OperatorWarnings::install);
   // While there is a Python that forks can call, and that what they hold can be released to.
   py::module_::import("atexit").attr("register")(

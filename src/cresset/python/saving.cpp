@@ -9,6 +9,7 @@
 #include "cresset/archive/save.h"
 #include "cresset/frontend/compiler.h"
 #include "cresset/ir/same_graph.h"
+#include "cresset/program/definition_lock.h"
 
 namespace cresset::python {
 
@@ -93,7 +94,7 @@ py::tuple printAgain(const py::object& object) {
     DefineOptions define;
     define.resolver = std::make_shared<ConstantsResolver>(constants.values);
     auto source = std::make_shared<const Source>(first, "<printed>");
-    std::lock_guard lock(function->program().definitionMutex());
+    const auto lock = lockDefinitions(function->program());
     Function& again = *defineSource(function->program(), source, define).at(0);
     second = printCode(again, options, name);
     sameGraph(*function->graph(), *again.graph(), &difference);

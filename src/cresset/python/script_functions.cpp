@@ -15,6 +15,7 @@
 
 #include "cresset/frontend/calls.h"
 #include "cresset/passes/pipelines.h"
+#include "cresset/program/definition_lock.h"
 #include "cresset/python/script_declarations.h"
 #include "cresset/python/script_names.h"
 
@@ -256,11 +257,7 @@ struct ScriptSession::Impl {
 
 ScriptSession::ScriptSession() : impl_(std::make_unique<Impl>()) {
   auto& state = Compilation::get();
-  {
-    // The lock before the GIL: whoever compiles has the lock and may be waiting for the GIL.
-    py::gil_scoped_release no_gil;
-    impl_->lock = std::unique_lock(pythonFamily()->definition_mutex);
-  }
+  impl_->lock = lockDefinitions(pythonFamily()->definition_mutex);
   impl_->outermost = state.depth++ == 0;
   if (!impl_->outermost) return;
   in_session = true;

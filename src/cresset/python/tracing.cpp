@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cresset/ops/basic.h"
+#include "cresset/program/definition_lock.h"
 #include "cresset/python/common.h"
 #include "cresset/python/frames.h"
 #include "cresset/python/graph_handles.h"
@@ -183,9 +184,8 @@ class PythonTrace {
     Function* function = nullptr;
     const std::shared_ptr<Program> program = self_ ? programOf(*self_->type()) : makePythonProgram();
     {
-      // The program's lock before the GIL, as in ScriptSession.
       py::gil_scoped_release no_gil;
-      const std::lock_guard lock(program->definitionMutex());
+      const auto lock = lockDefinitions(*program);
       function = self_ ? &tracer::declareTraced(*program, self_->type(), name, graph_)
                        : &tracer::declareTraced(*program, nullptr, "__torch__." + name, graph_);
     }
