@@ -519,6 +519,7 @@ ADVICE = {
     "leave out the backend or fullgraph.",
     "a call of torch.utils.checkpoint": "Call the function itself, or capture the function that is checkpointed, or leave out fullgraph.",
     "a functional_call": "Give functional_call a dict of plain tensors for parameters of a module without hooks, or leave out fullgraph.",
+    "a function that is decorated": "Decorate it outside of the function, or leave out fullgraph.",
     "a call of print": "Print outside of the function, or leave out fullgraph.",
     "a call of graph_break": "Take the graph break out, or leave out fullgraph.",
     "an operator in place": "Write the operator and the assignment apart (y = y + x), or leave out fullgraph.",

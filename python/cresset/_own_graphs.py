@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from . import _C, _frames, options, passes
 from ._checkpoints import Checkpointed, Reentrant
 from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
-from ._recording_writes import joined_saves
+from ._recording_writes import copy_fitting, joined_saves
 from ._rows import EMPTY, OF_CONTENTS, OWNERS, is_of_numbers
 from ._segments import (
     COMPARE,
@@ -143,7 +143,8 @@ def _text_of_graph(nodes, inputs, outputs, values):
             grad_mode = node.grad_mode
             indent = "    " if grad_mode is None else "        "
             lines += [f"{indent}assert {names[register]}.dim() > 0" for register in _index_tensors(node, values)]
-            text = _statement(node, values, names)
+            *checks, text = _statements(node, values, names)
+            lines += [indent + check for check in checks]
             if node.function is operator.getitem and node.arguments[0].register in gradients:
                 target, _, element = text.partition(" = ")
                 text = f"{target} = torch.jit._unwrap_optional({element})"
@@ -154,19 +155,22 @@ def _text_of_graph(nodes, inputs, outputs, values):
     return "\n".join(lines)
 
 
-def _statement(node, values, names):
+def _statements(node, values, names):
     name = names.__getitem__
+    if node.function is copy_fitting:
+        out, value = (names[argument.register] for argument in node.arguments)
+        return [f"assert {out}.shape == {value}.shape and {out}.dtype == {value}.dtype", f"{names[node.register]} = {out}.copy_({value})"]
     if node.function is operator.setitem:
         container, index, value = node.arguments
         if _kind(value, values) not in (torch.Tensor, int, float):
             raise _NoText
         element = _item(node, [name(container.register)], values, name)
-        return f"{element} = {_argument(value, name)}"
+        return [f"{element} = {_argument(value, name)}"]
     if node.function in _IN_PLACE:
         if _kind(node.arguments[1], values) not in (torch.Tensor, int, float):
             raise _NoText
-        return f"{names[node.register]} {_IN_PLACE[node.function]} {_argument(node.arguments[1], name)}"
-    return f"{names[node.register]} = {_text_of(node, values, name)}"
+        return [f"{names[node.register]} {_IN_PLACE[node.function]} {_argument(node.arguments[1], name)}"]
+    return [f"{names[node.register]} = {_text_of(node, values, name)}"]
 
 
 @functools.lru_cache(256)

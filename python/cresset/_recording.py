@@ -675,7 +675,8 @@ class Recorder(
             outputs += [(place, -1 if value is NULL else self.register(value)) for place, value in places]
             stores += self.last_stores()
             stores += self.refills()
-            used = [*outputs, *((None, each) for register, _, *more in stores for each in (register, *more[:2]))]
+            keys = [(None, register) for _, key, *_ in stores if type(key) is tuple for register in key]
+            used = [*outputs, *((None, each) for register, _, *more in stores for each in (register, *more[:2])), *keys]
             checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
             checks += [("CheckOwnCell", -1, -1 - place, -1, None, ()) for place in variables if place < 0]
             steps, size = self.with_graph(checks + self.without_unused(self.steps, used), used, num_calls)
@@ -1360,7 +1361,7 @@ class Recorder(
     def element(self, container, index):
         kind = type(container.object)
         if kind in DICTS and self.is_tensor(index):
-            self.pending = self.entry_of(container, index)
+            self.element_of_tensor(container, index)
             return
         if kind is str and isinstance(index, Value) and (self.is_number(index) or self.is_slice(index)):
             self.part_of_text(container, index)
@@ -1394,21 +1395,6 @@ class Recorder(
             if function is None:
                 raise NoRow(f"an element of a {kind.__name__}")
             self.call_inline(function, [container, index], ())
-
-    def entry_of(self, container, key):
-        """What a dict has for a tensor, which is there: `self.state[p]`."""
-        known = ("entry", self.register(container), self.register(key))
-        if known not in self.checked:
-            found = dict.get(container.object, key.object)
-            if type(found) is not dict:
-                raise NoRow("an element that a tensor is the key of")
-            self.typed(container)
-            self.typed(key)
-            register = self.emit("Call", self.register(self.constant(dict.get)), inputs=known[1:])
-            self.checked[known] = self.values[register] = Value(register, found)
-            self.dicts[register] = found
-            self.typed(self.checked[known])
-        return self.checked[known]
 
     def part_of_text(self, text, index):
         self.pin(text)
@@ -1484,7 +1470,8 @@ class Recorder(
             return
         if isinstance(container, Value) and not isinstance(container, Fresh) and type(container.object) in DICTS:
             self.typed(container)
-            self.store_item(self.register(container), container.object, self.key(index, (str, int)), value)
+            key = self.key_of_tensor(index) if self.is_tensor(index) else self.key(index, (str, int))
+            self.store_item(self.register(container), container.object, key, value)
             return
         function = self.special_method(container, "__setitem__")
         if function is not None:

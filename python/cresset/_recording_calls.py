@@ -206,6 +206,8 @@ class Calls:
         if isinstance(callee, Modules):
             self.call_module(view, frame, self.as_module(callee), arguments, names)
             return
+        if isinstance(callee, Context):
+            raise NoRow("a function that is decorated where it is called")
         if isinstance(callee, Transformed):
             self.call_transformed(view, frame, callee, arguments, names)
             return
@@ -240,6 +242,10 @@ class Calls:
             self.call_size(callee, arguments, names)
         elif callee.object is torch.device:
             self.call_device(callee, arguments, names)
+        elif callee.object is torch.get_default_dtype and not arguments:
+            self.identical(callee)
+            self.pending = self.state_of(torch.get_default_dtype)
+            self.known(self.pending)
         elif callee.object is id:
             self.call_id(callee, arguments, names)
         elif callee.object is DEFAULTDICT:
@@ -374,6 +380,9 @@ class Calls:
     def call_functional(self, callee, arguments, names):
         if len(arguments) > 32:
             raise NoRow("a call with many arguments")
+        if "out" in names and makes_memory(callee.object):
+            self.call_with_out(callee, arguments, names)
+            return
         if getattr(callee.object, "__name__", "") in OF_TAPES:
             self.not_on_tape(callee.object.__name__, f"a call of {callee.object.__name__}")
         self.identical(callee)
@@ -386,6 +395,9 @@ class Calls:
             for value in arguments:
                 self.argument(value)
             self.pending = self.constant(False)  # all are plain tensors and the like
+            return
+        if callee.object is torch.as_tensor and self.is_same_as_tensor(arguments, names):
+            self.pending = arguments[0]
             return
         for name, position in decisive_arguments(callee.object):
             value = argument_of(arguments, names, name, position)
@@ -423,6 +435,20 @@ class Calls:
             self.new.add(self.pending)
         if effect:
             self.effects[self.pending] = [self.register(value) for value in saved if self.is_tensor(value)]
+
+    def is_same_as_tensor(self, arguments, names):
+        """Whether `as_tensor` returns the tensor that it is given, checked."""
+        value, device = argument_of(arguments, names, "data", 0), argument_of(arguments, names, "device", 2)
+        is_known = device is None or type(getattr(device, "object", None)) is torch.device
+        if not self.is_tensor(value) or len(arguments) != 1 + (device is not None) or not is_known:
+            return False
+        if device is not None:
+            self.known(device)
+            found = Value(self.emit("GetAttr", self.register(self.typed(value)), object="device"), value.object.device)
+            self.known(found)
+            if found.object != device.object:
+                return False
+        return value is arguments[0]
 
     def as_module(self, part):
         """The Value of the module that a part of a container of modules is."""
@@ -562,7 +588,7 @@ class Calls:
         count = len(given) - len(names)
         try:
             return function(*given[:count], **dict(zip(names, given[count:], strict=True)))
-        except (TypeError, ValueError, LookupError) as error:
+        except (TypeError, ValueError, LookupError, RuntimeError) as error:
             _frames.raise_of_handler(error)
             raise NoRow(f"a call of {function.__qualname__} that raises") from None
 

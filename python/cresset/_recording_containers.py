@@ -282,6 +282,8 @@ class Containers:
             return self.is_in_set(container, value)
         if not isinstance(container, (Value, NewSet)) or not isinstance(value, Value) or isinstance(value, Fresh):
             raise NoRow("a search in a container")
+        if self.is_tensor(value) and type(container) is Value and type(container.object) in (dict, DEFAULTDICT):
+            return self.has_tensor(container, value)
         if self.has_plain_equality(value) and type(value.object) not in PLAIN:
             if isinstance(container, Fresh):
                 return self.contains_object(container.items, value)

@@ -120,7 +120,7 @@ class Leaves:
         """Checks which of the leaves that the plan reads are one tensor."""
         made, numbers = {step[1] for step in self.steps}, {}
         names = {register: object for register, object in self.names_of_leaves.items() if register in made}
-        are_set = any(key is GRAD_OF_TENSORS for _, key, _ in self.stores)
+        are_set = any(key is GRAD_OF_TENSORS or type(key) is tuple for _, key, _ in self.stores)
         if not are_set and len(set(map(id, names.values()))) == len(names):
             return
         pattern = tuple(numbers.setdefault(id(object), len(numbers)) for object in names.values())

@@ -591,11 +591,12 @@ class Objects:
             self.frees(found)
             register = next(entry[0] for entry in self.stored[key] if entry[1] is names)
         else:
-            if key is not CELL and key not in names:
+            if key is not CELL and self.tensor_of_key(key) not in names:
                 self.born.add((id(names), key))
             if ("item", register, key) not in self.checked:
                 self.grown[register] = names
-            before = self.checked.get(("item", register, key), names.get(key) if key is not CELL else None)
+            there = names.get(self.tensor_of_key(key)) if key is not CELL else None
+            before = self.checked.get(("item", register, key), there)
             self.frees(before)
             if is_watched(before.object if type(before) is Value else before):
                 raise NoRow("an object that is replaced, whose freeing may be noticed")

@@ -61,7 +61,7 @@ def devices_and_dtypes(*tensors):
 
 
 #: What reads nothing that a write to a tensor's memory changes.
-OF_KINDS = (*OF_SIZES, devices_and_dtypes, dict.get, getattr, kinds_of, _C._are_leaves, _C._are_same_objects,
+OF_KINDS = (*OF_SIZES, devices_and_dtypes, dict.get, dict.__contains__, getattr, kinds_of, _C._are_leaves, _C._are_same_objects,
             _C._have_own_memory)  # fmt: skip
 
 

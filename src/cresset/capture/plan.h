@@ -100,6 +100,7 @@ struct PlanStore {
   int is_new;      // whether the plan makes the container, which may be of a class derived from dict then
   int of_globals;  // whether it is a global variable: the plan knows which of its reads are of it
   PyObject* key;   // owned; None of a list; Ellipsis of all elements; NotImplemented of a cell; the descriptor
+  int key_at;      // the register that has the key of an element; -1: it is `key`
 };
 
 /// Outrun: another thread has changed meanwhile what the plan has read and was to set.
