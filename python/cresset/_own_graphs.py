@@ -159,7 +159,10 @@ def _statements(node, values, names):
     name = names.__getitem__
     if node.function is copy_fitting:
         out, value = (names[argument.register] for argument in node.arguments)
-        return [f"assert {out}.shape == {value}.shape and {out}.dtype == {value}.dtype", f"{names[node.register]} = {out}.copy_({value})"]
+        return [
+            f"assert {out}.shape == {value}.shape and {out}.dtype == {value}.dtype",
+            f"{names[node.register]} = {out}.copy_({value})",
+        ]
     if node.function is operator.setitem:
         container, index, value = node.arguments
         if _kind(value, values) not in (torch.Tensor, int, float):

@@ -85,7 +85,9 @@ class Defaults:
         if known not in self.checked:
             self.typed(container)
             found = self.checked[known] = dict.__contains__(container.object, value.object)
-            register = self.emit("Call", self.register(self.constant(dict.__contains__)), inputs=[container.register, *key])
+            register = self.emit(
+                "Call", self.register(self.constant(dict.__contains__)), inputs=[container.register, *key]
+            )
             self.see(register, found)
             self.check("CheckIs", register, object=found)
         return self.checked[known]

@@ -1,7 +1,9 @@
 #include "cresset/capture/capture.h"
 
 #if CRESSET_KNOWS_FRAMES
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -37,6 +39,26 @@ Nanoseconds now() {
 struct Entry {
   std::vector<PyObject*> plans;  // that begin here; owned
   int attempts = 0;
+  int made = 0;     // plans that began here, with those that were dropped since
+  int covered = 0;  // plans that were made whose recordings went through here
+  bool has_applied = false;
+
+  /// Whether there may be one more plan from here on. Where plans from before lead through here, as many as there may
+  /// be, or where none has applied yet, values are always others.
+  bool mayHaveMore(int limit) const { return made < (covered >= limit ? 1 : has_applied ? limit : (limit + 1) / 2); }
+
+  /// Drops plans whose checks hardly ever hold; how many.
+  size_t dropUseless() {
+    const auto is_useless = [](PyObject* plan) {
+      const auto& of = *reinterpret_cast<Plan*>(plan);
+      return of.rank == -kMaxRank && of.applied * kMaxRank < of.failed;
+    };
+    const auto useless = std::stable_partition(plans.begin(), plans.end(), std::not_fn(is_useless));
+    const std::vector<PyObject*> old(useless, plans.end());
+    plans.erase(useless, plans.end());
+    for (PyObject* plan : old) Py_DECREF(plan);
+    return old.size();
+  }
 
   /// Asks a plan earlier that has lately applied clearly more often than the one before it: where two take turns, they
   /// stay as they are.
@@ -86,6 +108,7 @@ class PlanTable {
   }
   void addPlan(size_t instruction, PyObject* plan) {
     at(instruction).plans.push_back(Py_NewRef(plan));
+    at(instruction).made++;
     num_plans++;
   }
   /// A recording from the instruction made no plan.
@@ -122,7 +145,8 @@ class PlanTable {
       if (!entry) continue;
       old.insert(old.end(), entry->plans.begin(), entry->plans.end());
       entry->plans.clear();
-      entry->attempts = 0;
+      entry->attempts = entry->made = entry->covered = 0;
+      entry->has_applied = false;
     }
     never_has_plans_.assign(never_has_plans_.size(), false);
     num_plans = 0;
@@ -534,10 +558,12 @@ class CapturedFrame {
         result = applyPlan(plan, machine_);
         if (result == PlanResult::Applied) {
           entry.rank(i, reinterpret_cast<PyObject*>(&plan));
+          entry.has_applied = true;
           endPython(begin);
         }
         saved_ += (result == PlanResult::Applied ? saved : -num_steps / 2) - kCostOfPlan;
       }
+      if (!context_.options.whole) table_.num_plans -= entry.dropUseless();
       if (hasInterruption()) return true;
       if (result == PlanResult::Applied && ++plans_in_a_row_ < kMaxInARow) continue;
       // A plan within the statement would set later than Python does what has been read.
@@ -568,7 +594,9 @@ class CapturedFrame {
   /// False with an exception set.
   bool beginRecording(size_t instruction) {
     const CaptureOptions& options = context_.options;
-    if (int(table_.at(instruction).plans.size()) >= options.plan_limit) return !options.whole || refuseMorePlans();
+    const Entry& entry = table_.at(instruction);
+    if (options.whole && int(entry.plans.size()) >= options.plan_limit) return refuseMorePlans();
+    if (!options.whole && !entry.mayHaveMore(options.plan_limit)) return true;
     if (table_.num_plans == 0 && table_.recordings >= kMaxRecordings) return true;
     if (machine_.keywords_at >= 0 || options.recorder == nullptr) return true;
     table_.recordings++;
@@ -636,7 +664,12 @@ class CapturedFrame {
     }
     const auto* made = reinterpret_cast<Plan*>(plan);
     const bool is_of_start = made->code == machine_.code && made->start == instructions_.all()[start_].start;
-    if (is_of_start && int(table_.at(start_).plans.size()) < context_.options.plan_limit) table_.addPlan(start_, plan);
+    if (!is_of_start || int(table_.at(start_).plans.size()) >= context_.options.plan_limit) return;
+    table_.addPlan(start_, plan);
+    for (const size_t instruction : recorded_) {
+      if (instructions_.all()[instruction].start == made->end) break;
+      table_.at(instruction).covered++;
+    }
   }
 
   void finish(PyObject* plan) {

@@ -422,8 +422,7 @@ PyObject* stored(const PlanStore& store, const Registers& registers) {
   if (isOfDescriptor(store)) {
     return Py_TYPE(store.key)->tp_descr_get(store.key, container, reinterpret_cast<PyObject*>(Py_TYPE(container)));
   }
-  return store.key == Py_NotImplemented ? Py_XNewRef(loadCell(container))
-                                         : lookUp(container, keyOf(store, registers));
+  return store.key == Py_NotImplemented ? Py_XNewRef(loadCell(container)) : lookUp(container, keyOf(store, registers));
 }
 
 /// Deletes an element that is there; a dict with those that there were, in their order, is added to `old`.
@@ -690,7 +689,6 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
   }
   const bool applied = result == PlanResult::Applied;
   (applied ? plan.applied : result == PlanResult::Raised ? plan.raised : plan.failed)++;
-  constexpr int kMaxRank = 32;
   plan.rank = applied ? std::min(plan.rank + 1, kMaxRank) : std::max(plan.rank - 1, -kMaxRank);
   if (is_timed) {
     TimedRuns& runs = applied ? plan.applied_runs : plan.other_runs;

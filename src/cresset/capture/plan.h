@@ -119,6 +119,8 @@ struct TimedRuns {
   unsigned long long count = 0, nanoseconds = 0;
 };
 
+constexpr int kMaxRank = 32;
+
 /// A Python object; made by newPlan.
 struct Plan {
   PyObject_HEAD int start, end, num_registers, depth;  // depth: of the stack at the end
@@ -133,7 +135,7 @@ struct Plan {
   unsigned long long applied, failed, raised;
   PlanFailures* failures;
   TimedRuns applied_runs, other_runs;
-  int rank;  // greater the more often it has lately applied
+  int rank;  // greater the more often it has lately applied; from -kMaxRank to kMaxRank
 };
 
 /// From what the recorder in Python says: (code, start, end, number of registers, depth at the end, [(kind, target, a,
