@@ -80,6 +80,7 @@ class Options:
         _all_options.add(self)
         # (identity of a code object, position): (weak reference to it, truth of a tensor, codes of plans, whether it has turned)
         self.branches = {}
+        self.without_second_runs = weakref.WeakSet()  # code objects of which no plan has such checkpoints (`SecondRun`)
 
     def __call__(self, code, position, view):
         if any(code is known for known in MODULE_CODES.values()):
@@ -102,6 +103,7 @@ class Options:
         """What recordings have seen: which numbers and branches vary, kinds of traced calls."""
         self.settings.clear()
         self.traced.clear()
+        self.without_second_runs.clear()
         self.branches.clear()
 
     def note(self, code, position, reason):

@@ -264,7 +264,9 @@ class Phases:
         another call, which shows if it writes to that."""
         if self.segment.recorder.last_save is not None:
             return set()
-        with_effects = [node for node in self.segment.nodes if node.effect]
+        with_effects = [
+            node for node in self.segment.nodes if node.effect and type(node.function) is not Checkpointed
+        ]  # which may draw random numbers besides
         takers = collections.Counter()  # memory -> calls
         for node in self.segment.nodes if with_effects else ():
             taken = {register for register in refs_of(node.arguments) if is_tensor(self.values[register].object)}

@@ -150,7 +150,6 @@ class Recorder(
         self.transform = None  # Running, while a function runs in a transform along a tape of the plan's
         self.transformed = None  # gets what the instruction's transform returns, and may say what stands for it
         self.traced = []  # Traced, while a function runs in a transform that is to be traced, the innermost last
-        self.region = None  # Checkpoint, while its function runs
         self.site = None  # how many operands the instruction's call has, and the names of keywords
         self.listed = []  # dicts of parameters and buffers that were gone over
         self.born = set()  # (identity of a dict, key) of keys that it had not when the plan was to set them
@@ -194,6 +193,7 @@ class Recorder(
         self.checkpoint = None
         self.init_writes()
         self.init_leaves()
+        self.init_checkpoints()
 
     # ---- Steps
 
@@ -669,6 +669,7 @@ class Recorder(
         places += [(self.num_variables + place, value) for place, value in enumerate(stack)]
         try:
             self.check_same_leaves()
+            self.check_second_runs()
             if self.options.fullgraph and self.options.backend is None and not self.stores:
                 known = {}
                 places = [(place, self.in_parts(value, known)) for place, value in places]

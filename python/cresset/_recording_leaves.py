@@ -171,6 +171,9 @@ class Leaves:
         there = [value for _, value in before if not self.is_none(value)]
         if "create_graph" not in flags:
             self.check_gradients(name, there, outside)
+        self.freed = []
+        if not flags and "inputs" not in given:
+            self.frees_tape(outputs)
         versions = [None if value.object is None else value.object._version for _, value in before]
         self.num_calls += 1
         self.num_saved += INSTRUCTIONS_OF_BACKWARD
@@ -326,6 +329,9 @@ class Leaves:
             inputs.append(self.register(self.constant(flag)))
         function = self.register(self.constant(GRAD))
         result = self.compute("Call", function, object=tuple(names), inputs=inputs)
+        for run in self.freed:
+            run.freed_by = result
+        self.freed = []
         return self.parts_made(result, tuple([torch.empty_like(example) for example in examples]))
 
     def parts_made(self, register, objects):
