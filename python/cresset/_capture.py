@@ -88,7 +88,11 @@ class Options:
         if self.failures and threading.get_ident() in self.failures:
             return None  # the call raises: what handles that, or ends a `with`, runs as it is
         _know(code)
-        return Recorder(code, position, view, self)
+        try:
+            return Recorder(code, position, view, self)
+        except Exception as error:
+            self.note(code, position, f"an internal error: {type(error).__name__}: {error}")
+            raise
 
     def __reduce__(self):
         return options_of, (self.backend, self.fullgraph, self.dynamic, self.cache_limit, self.numerics)

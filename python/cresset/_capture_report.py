@@ -507,6 +507,8 @@ ADVICE = {
     "a variable of other functions": "Return the value instead, or leave out fullgraph.",
     "a property": "Read what the property reads, or leave out fullgraph.",
     "a call of warn": "Warn outside of the function, or leave out fullgraph.",
+    "a call of list.": "Change the list outside of the function, or make a new one there, or leave out fullgraph.",
+    "a bound apply": "Call a torch.autograd.Function outside of the function, or write what it computes, or leave out fullgraph.",
     "a module with hooks": "Remove the hooks, or leave out fullgraph.",
     "a generator": "Make a list, or leave out fullgraph.",
     "an object with a finalizer": "Keep a reference to it outside of the function, or leave out fullgraph.",

@@ -18,8 +18,8 @@ import torch.nn.functional as F
 
 from . import _C, _frames, options, passes
 from ._checkpoints import Checkpointed, Reentrant
-from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
-from ._recording_writes import copy_fitting, joined_saves
+from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape, copy_fitting
+from ._recording_writes import joined_saves
 from ._rows import EMPTY, OF_CONTENTS, OWNERS, is_of_numbers
 from ._segments import (
     COMPARE,

@@ -176,6 +176,9 @@ class Recorder(
         self.ways = {}  # with `fullgraph`: for each register the calls that lead to its instruction
         self.way_here = None  # the calls that lead to what is refused, if it is not the instruction that runs
         self.frames = [FrameShadow(code)]
+        self.init_writes()
+        self.init_leaves()
+        self.init_checkpoints()
         self.entering = None
         self.pending = None
         self.has_returned = False
@@ -191,15 +194,14 @@ class Recorder(
             self.frames[0].stack.append(value)
         self.on_stack = {value.register for value in self.frames[0].stack if value is not NULL}
         self.checkpoint = None
-        self.init_writes()
-        self.init_leaves()
-        self.init_checkpoints()
 
     # ---- Steps
 
     def emit(self, kind, a=-1, b=-1, object=None, inputs=()):
         if len(self.steps) >= MAX_STEPS:
             raise NoRow("the plan is long enough")
+        if self.redirected and kind not in ("LoadSlot", "Tuple", "List", "Dict"):
+            self.not_redirected((a, *inputs))
         register = self.new_register()
         self.places[register] = self.here
         if self.options.fullgraph:
@@ -394,7 +396,7 @@ class Recorder(
         name = dis.opname[opcode]
         row = getattr(self, name, None)
         self.here = (frame.code, view.position)
-        frame.position = view.position
+        frame.position, self.view = view.position, view
         try:
             if row is None:
                 raise NoRow(f"the instruction {name}")
@@ -924,6 +926,7 @@ class Recorder(
         if (
             value is not NULL
             and not is_object(value)
+            and not (isinstance(value, Context) and not value.is_set and value.mode is not None)
             and not isinstance(value, (Generator, NewFunction, NewSet, Pairs, Pullback, Raised, Token, Transformed))
         ):
             raise NoRow("an iterator in a variable")

@@ -7,6 +7,7 @@ import functools
 import inspect
 import itertools
 import operator
+import random
 import sys
 import types
 import weakref
@@ -139,6 +140,16 @@ INSTANCECHECK = abc.ABCMeta.__instancecheck__
 INSTANCECHECK_CODE = getattr(INSTANCECHECK, "__code__", None)
 
 
+class SavedPythonRandom:
+    """The state of Python's own random numbers, which a call puts back."""
+
+    def __init__(self):
+        self.state = random.getstate()
+
+    def __call__(self):
+        random.setstate(self.state)
+
+
 class Calls:
     """What a recorder does for instructions that call."""
 
@@ -178,7 +189,7 @@ class Calls:
                 callee = frame.stack.pop()
             else:
                 frame.stack.pop()
-        if isinstance(positional, Generator):
+        if isinstance(positional, (Generator, Zipped)):
 
             def finish(items):
                 self.call_of(view, frame, callee, [*items, *keywords.values()], tuple(keywords))
@@ -240,6 +251,8 @@ class Calls:
             self.call_divmod(callee, arguments, names)
         elif callee.object is torch.Size or callee.object is torch.Size.numel:
             self.call_size(callee, arguments, names)
+        elif callee.object is random.random:
+            self.call_random(callee, arguments, names)
         elif callee.object is torch.device:
             self.call_device(callee, arguments, names)
         elif callee.object is torch.get_default_dtype and not arguments:
@@ -298,6 +311,8 @@ class Calls:
             self.call_keywords(callee, arguments, names)
         elif callee.object is super:
             self.call_super(view, frame, callee, arguments, names)
+        elif callee.object is map:
+            self.call_map(callee, arguments, names)
         elif any(callee.object is kind for kind in (range, enumerate, zip)):
             (self.call_range if callee.object is range else self.call_pairs)(callee, arguments, names)
         elif callee.object is any or callee.object is all:
@@ -491,6 +506,16 @@ class Calls:
                 raise NoRow(f"a call of {name} that writes to other than statistics")
         inputs = [self.register(value) for value in saved]
         self.emit("Save", self.register(self.constant(_C._SavedTensors)), inputs=inputs)
+
+    def call_random(self, callee, arguments, names):
+        """A number of Python's own generator, whose state is put back if the plan is given up."""
+        self.not_in_transform("a call of random.random")
+        if arguments or names or self.options.backend is not None or self.options.dynamic is False:
+            raise NoRow("a call of random.random in a graph of a backend, or of constant numbers")
+        self.identical(callee)
+        self.emit("Save", self.register(self.constant(SavedPythonRandom)))
+        self.pending = self.emit("Call", self.register(callee))
+        self.of_contents.add(self.pending)
 
     def call_super(self, view, frame, callee, arguments, names):
         code = frame.code

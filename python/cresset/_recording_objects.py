@@ -267,6 +267,8 @@ class Objects:
                 self.push_method(frame, method, owner)
             else:
                 frame.stack.append(BoundMethod(method, owner))
+        elif name == "requires_grad" and not as_method and self.flag_at(owner) is not None:
+            frame.stack.append(self.flag_at(owner))
         elif name == "grad" and found is GRAD_OF_TENSORS and not as_method:
             self.gradient_of(owner)
         elif name == "grad_fn" and found is FUNCTION_OF_TENSORS and owner.object.is_leaf and not as_method:
@@ -648,8 +650,8 @@ class Objects:
         if self.is_tensor(owner) and name == "requires_grad":
             self.set_requires_grad(owner, value)
             return
-        if self.is_tensor(owner) and name == "grad":
-            self.set_gradient(owner, value)
+        if self.is_tensor(owner) and name in ("grad", "data"):
+            (self.set_gradient if name == "grad" else self.set_data)(owner, value)
             return
         if not isinstance(owner, Value) or isinstance(owner, Fresh) or self.is_tensor(owner):
             raise NoRow("an attribute of a container or tensor that is set")

@@ -488,6 +488,16 @@ class Zipped(Transient):
         self.columns, self.has_ended = columns, False
 
 
+class Mapped(Zipped):
+    """A `map`: calls of a function with the rows of a `zip`, as far as they are asked for."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function, columns):
+        super().__init__(columns)
+        self.function = function
+
+
 OBJECT_GETATTRIBUTE = object.__getattribute__
 
 #: Methods of dicts that rows do for keyword arguments.

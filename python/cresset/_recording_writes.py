@@ -11,6 +11,7 @@ import operator
 import torch
 
 from . import _C
+from ._recording_gradients import copy_fitting
 from ._recording_values import Fresh, NoRow, Value
 from ._rows import effect_of, is_functional, is_in_place, memory_of_calls, was_added
 from ._segments import BINARY, COMPARE, COMPUTES, STRUCTURES, UNARY, is_tensor, is_traced
@@ -20,13 +21,6 @@ MAX_SAVED = 1 << 14  # elements: what is larger takes longer to save than the Py
 MAX_INPUTS = 64
 VIEW_ATTRIBUTES = ("data", "T", "mT", "H", "mH")
 OF_SLICES = tuple(getattr(torch.Tensor, name) for name in ("index_copy_", "index_add_", "index_fill_", "index_reduce_"))
-
-
-def copy_fitting(out, value):
-    """What `function(..., out=out)` does with its result, where that has the sizes and the dtype of `out`; else it raises."""
-    if out.shape != value.shape or out.dtype != value.dtype:
-        raise RuntimeError("a result of other sizes or of another dtype than out")
-    return out.copy_(value)
 
 
 def joined_saves(recorder, steps):

@@ -9,6 +9,7 @@ What can't be said like this (identity of intermediate results, attributes of th
 stays as it was recorded.
 """
 
+import functools
 import math
 import operator
 import weakref
@@ -272,7 +273,8 @@ class Segment:
         """Whether a call is to stay between the graph's: it drops casts, or reads what a write to a tensor from outside, of the
         program's or of a batch norm's statistics, may have changed."""
         function = self.recorder.values[step[2]].object
-        if ends_casts(function) or step[1] in self.recorder.written or self.recorder.effects.get(step[1]):
+        is_now = type(function) is functools.partial  # of require_now
+        if is_now or ends_casts(function) or step[1] in self.recorder.written or self.recorder.effects.get(step[1]):
             return True
         if type(function) is _C._CallInModes:
             function = function.function
