@@ -22,7 +22,7 @@ import torch
 from . import _C, _frames
 from ._capture_report import Origins
 from ._graph_modules import BackendError, serve
-from ._own_graphs import MIN_CALLS, steps_with_graphs
+from ._own_graphs import MIN_CALLS, require_wanted_so_far, steps_with_graphs
 from ._recording_calls import Calls
 from ._recording_checkpoints import Checkpoints
 from ._recording_containers import Containers
@@ -99,6 +99,7 @@ def handler_at(code, position):
     return next(found, None) if code.co_exceptiontable else None
 
 
+FEW_STEPS = 500  # that may be looked at before each effect
 QUESTIONS = (*OF_SIZES, torch.Tensor.item)
 DICTS = (dict, DEFAULTDICT)
 EQ, NE = 2, 3  # as CPython numbers comparisons
@@ -174,6 +175,7 @@ class Recorder(
         self.here = (code, position)
         self.places_of_checks = {}  # the same of steps without a register, by identity
         self.ways = {}  # with `fullgraph`: for each register the calls that lead to its instruction
+        self.next_look = 0  # with `fullgraph`: how many steps there are when these are looked at before an effect
         self.way_here = None  # the calls that lead to what is refused, if it is not the instruction that runs
         self.frames = [FrameShadow(code)]
         self.init_writes()
@@ -830,6 +832,18 @@ class Recorder(
                 written.add(target)
             result.append((kind, target, a, b, object, inputs, tuple(r for r in dead.get(at, ()) if r in written)))
         return result
+
+    def before_effect(self):
+        """With `fullgraph` the first call that no graph has is named before the function has effects."""
+        options = self.options
+        if not options.fullgraph or options.backend is not None or len(self.steps) < self.next_look:
+            return
+        self.next_look = 0 if len(self.steps) < FEW_STEPS else 2 * len(self.steps)
+        try:
+            require_wanted_so_far(self)
+        except NotAGraph as reason:
+            self.way_here = self.ways.get(reason.register)
+            raise NoRow(str(reason)) from None
 
     # ---- The stack
 

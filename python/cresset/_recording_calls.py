@@ -495,6 +495,7 @@ class Calls:
         self.not_in_transform(f"a call of {name}")
         if self.options.backend is not None:
             raise NoRow(f"a call of {name} that is not pure")
+        self.before_effect()
         if effect == "random":
             if torch.accelerator.is_available():
                 raise NoRow("random numbers, where there is an accelerator")

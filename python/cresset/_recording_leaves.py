@@ -138,6 +138,7 @@ class Leaves:
                     raise NoRow("a tensor whose data was set")
 
     def store_gradient(self, leaf, value):
+        self.before_effect()
         self.gradients[leaf.register] = value
         self.stores.append((leaf.register, GRAD_OF_TENSORS, value))
 

@@ -567,6 +567,7 @@ class Objects:
         """Appends to a list when the plan ends."""
         if not is_whole(value):
             raise NoRow("an iterator that is stored")
+        self.before_effect()
         self.typed(owner)
         entry = (self.register(owner), owner.object, value)
         self.stored.setdefault(None, []).append(entry)
@@ -582,6 +583,7 @@ class Objects:
             type(names) not in (dict, DEFAULTDICT) or ("__builtins__" in names and register not in self.globals)
         ):
             raise NoRow("a dict that code has its globals in")
+        self.before_effect()
         if self.has_views() and key is not CELL:
             raise NoRow("a dict that is changed while it may be iterated over")
         if self.swapped or self.listed:

@@ -83,6 +83,7 @@ class Writes:
         return True
 
     def saves_write(self, value, what, operands, place, function):
+        self.before_effect()
         tensor, modes = value.object, tuple(self.modes)
         if tensor.layout != torch.strided or not tensor.is_cpu or tensor.is_quantized or _C._is_transformed():
             raise NoRow(f"{what} of what is no dense tensor of the CPU, or in a transform")
