@@ -85,7 +85,7 @@ from ._recording_values import (
 )
 from ._recording_writes import VIEW_ATTRIBUTES, Writes
 from ._rows import ATTRIBUTES
-from ._segments import BY_CLASS, NUM_BINARY, OF_PLACES, OF_SIZES, NotAGraph, Segment, function_of, reads_of
+from ._segments import BINARY, BY_CLASS, NUM_BINARY, OF_PLACES, OF_SIZES, NotAGraph, Segment, function_of, reads_of
 
 
 @functools.lru_cache(256)
@@ -1157,6 +1157,8 @@ class Recorder(
         if argument in (5, NUM_BINARY + 5) and self.is_sequence(left) and self.is_number(right):
             self.repeated(left, right, argument != 5)
             return
+        if argument < NUM_BINARY and self.operator_of_class(left, right, argument):
+            return
         self.operands(left, right)
         owned = True
         if argument >= NUM_BINARY:
@@ -1170,6 +1172,27 @@ class Recorder(
         if argument >= NUM_BINARY:
             self.written[register] = self.register(left)
         self.pending = register
+
+    def operator_of_class(self, left, right, number):
+        """Whether the operator is a method in Python of the left one's class, which is what comes next."""
+        name = f"__{BINARY[number].__name__.strip('_')}__"
+        function = self.special_method(left, name)
+        if function is None or not is_object(right):
+            return False
+        kind = type(left.object)
+        if type(right) is not Fresh and issubclass(type(right.object), kind) and type(right.object) is not kind:
+            raise NoRow("an operator of a class derived from the other's")
+        self.call_function(function, [left, right], ())
+        if self.entering is None:
+            raise NoRow("an operator that is a generator")
+
+        def finish(value):
+            if type(value) is Value and value.object is NotImplemented:
+                raise NoRow("an operator of the other's class")
+            return value
+
+        self.entering.finish = finish
+        return True
 
     def joined(self, left, right, in_place):
         """Whether the two are lists or tuples, or sizes with one of these, so that `+` joins them."""

@@ -682,7 +682,7 @@ class Containers:
             frame.stack += reversed(items)
 
         value = frame.stack.pop()
-        if isinstance(value, (Generator, Zipped)):
+        if isinstance(value, (Generator, Zipped, Pairs, View, Range)):
             self.all_of(value, finish)
         else:
             finish(self.parts_of(value))
@@ -820,6 +820,9 @@ class Containers:
             items = self.items_of(value)
         elif self.is_tensor(value):
             items = self.rows_of(value)
+        elif type(value) is Value and type(value.object) is str and len(value.object) <= MAX_ROWS:
+            self.pin(value)
+            items = [self.constant(each) for each in value.object]
         elif isinstance(value, Value) and issubclass(type(value.object), tuple(CONTAINERS)):
             items = self.submodules(value)
         else:

@@ -158,7 +158,11 @@ class Objects:
             self.super_attribute(frame, owner, name, as_method)
             return
         if isinstance(owner, NamedTuple):
-            self.push_callable(frame, self.field_of(owner, name), as_method)
+            found = next((base.__dict__[name] for base in owner.kind.__mro__ if name in base.__dict__), None)
+            if as_method and type(found) is types.FunctionType and looks_up_plainly(owner.kind):
+                self.push_method(frame, self.member_of_class(owner.owner, name), owner)
+            else:
+                self.push_callable(frame, self.field_of(owner, name), as_method)
             return
         if isinstance(owner, Raised) and name == "args" and owner.arguments is not None and not as_method:
             frame.stack.append(Fresh(tuple, list(owner.arguments)))
@@ -342,6 +346,8 @@ class Objects:
         if found is NULL:
             raise NoRow(f"no attribute {name}")
         register = self.emit("ClassMember", self.register(owner), object=name)
+        if type(found) is classmethod and type(found.__func__) is types.FunctionType:
+            return self.bound_to_class(owner, register, found)
         if type(found) is staticmethod:
             register, found = self.emit("GetAttr", register, object="__func__"), found.__func__
             self.see(register, found)
@@ -353,6 +359,12 @@ class Objects:
         if type(found).__flags__ & STATIC_CLASS and type(found) is not types.FunctionType:
             self.versioned(value)  # which may become a descriptor
         return value
+
+    def bound_to_class(self, owner, register, found):
+        """A class method, in a register, of a class."""
+        function = self.emit("GetAttr", register, object="__func__")
+        self.see(function, found.__func__)
+        return BoundMethod(self.values[function], owner)
 
     def lazy_property_of(self, owner, name, kind):
         """What a class of torch.distributions shows of a parameter that is computed when it is asked for: an object that says
@@ -445,6 +457,9 @@ class Objects:
                 frame.stack.append(BoundMethod(value, owner))
             elif type(found) is types.MethodDescriptorType and as_method and is_of_static_class(found):
                 self.push_method(frame, self.constant(found), owner)
+            elif type(found) is classmethod and type(found.__func__) is types.FunctionType:
+                self.see(value.register, found)
+                self.push_callable(frame, self.bound_to_class(self.class_of(owner), value.register, found), as_method)
             elif type(found) is staticmethod:
                 function = self.emit("GetAttr", value.register, object="__func__")
                 self.see(function, found.__func__)

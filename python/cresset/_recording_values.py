@@ -213,6 +213,21 @@ class EndOfMode(Transient):
         self.depth = depth
 
 
+class Manager(Transient):
+    """What a function makes that contextlib.contextmanager has decorated: its generator."""
+
+    __slots__ = ("generator",)
+
+    def __init__(self, generator):
+        self.generator = generator
+
+
+class EndOfManager(Manager):
+    """What a `with` calls at its end, of such a one."""
+
+    __slots__ = ()
+
+
 class Super(Transient):
     """A `super()`: the class after which it looks, and the object."""
 
