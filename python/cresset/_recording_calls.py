@@ -85,6 +85,7 @@ from ._recording_values import (
     Token,
     Transient,
     Value,
+    View,
     ViewIterator,
     Zipped,
     graph_break,
@@ -199,7 +200,7 @@ class Calls:
                 callee = frame.stack.pop()
             else:
                 frame.stack.pop()
-        if isinstance(positional, (Generator, Zipped)):
+        if isinstance(positional, (Generator, Zipped, Pairs, Range, View)):
 
             def finish(items):
                 self.call_of(view, frame, callee, [*items, *keywords.values()], tuple(keywords))
@@ -1328,7 +1329,8 @@ class Calls:
         self.identical(callee)
         count = OF_ROWS[callee.object]
         values, numbers = (arguments, ()) if count is None else (arguments[:1], arguments[1:])
-        if names or not values or (count is not None and len(numbers) != count):
+        is_whole = callee.object is itertools.permutations and not numbers
+        if names or not values or (count is not None and len(numbers) != count and not is_whole):
             raise NoRow(f"an itertools.{callee.object.__name__} of other arguments")
         if any(isinstance(value, (Generator, Zipped)) for value in values):
             raise NoRow(f"an itertools.{callee.object.__name__} of generators")
