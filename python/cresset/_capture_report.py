@@ -23,6 +23,7 @@ _SIGNS = {
 _GROUPS = ("_parameters", "_buffers", "_modules")
 UNSAID = (END, PROLOGUE)  # the return itself, and what is no line of the program
 NO_PLAN = "no plan applied"
+SLOW = "the graph takes longer than its calls"  # as capture.cpp notes
 MAX_TEXT = 70  # characters of an expression
 
 
@@ -550,7 +551,7 @@ def advice_for_fullgraph(reason):
 
 def advice_for_plans(reason):
     """The same where Python may run between graphs."""
-    if reason.startswith("the next iteration of a loop"):
+    if reason.startswith(("the next iteration of a loop", SLOW)):
         return ""
     advice = re.sub(r",? (or )?leave out [^,.]*fullgraph", "", advice_for_fullgraph(reason))
     return advice if "fullgraph" not in advice and "leave out" not in advice else ""

@@ -26,8 +26,10 @@ from ._rows import argument_of
 RECORD = torch.autograd.profiler.record_function
 RECORD_CODES = {function: function.__code__ for function in (RECORD.__init__, RECORD.__enter__, RECORD.__exit__)}
 MANAGER_CODE = contextlib.contextmanager(lambda: None).__code__
-_MANAGER = type(contextlib.contextmanager(lambda: iter(()))())
-MANAGER_CODES = {f: f.__code__ for f in (_MANAGER.__init__, _MANAGER.__enter__, _MANAGER.__exit__)}
+MANAGER = type(contextlib.contextmanager(lambda: iter(()))())
+MANAGER_METHODS = {
+    name: (getattr(MANAGER, name), getattr(MANAGER, name).__code__) for name in ("__init__", "__enter__", "__exit__")
+}
 AUTOCAST_ARGUMENTS = ("device_type", "dtype", "enabled", "cache_enabled")
 _drop_casts = _C._KeptCasts()
 _set_grad_enabled = torch._C._set_grad_enabled
@@ -190,7 +192,10 @@ class Modes:
         """A call of what contextlib.contextmanager makes of a function: a generator, of which a `with` statement runs the one
         part before its body, and the other after it."""
         self.check("CheckCode", self.register(callee), object=MANAGER_CODE)
-        for function, code in MANAGER_CODES.items():
+        self.member_version(self.constant(MANAGER))
+        for name, (function, code) in MANAGER_METHODS.items():
+            if getattr(MANAGER, name) is not function:
+                raise NoRow("a context manager of another kind")
             self.has_code(function, code)
         function = RealCell(callee, MANAGER_CODE.co_freevars.index("func")).read(self)
         if type(function.object) is not types.FunctionType:

@@ -692,8 +692,7 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
   plan.rank = applied ? std::min(plan.rank + 1, kMaxRank) : std::max(plan.rank - 1, -kMaxRank);
   if (is_timed) {
     TimedRuns& runs = applied ? plan.applied_runs : plan.other_runs;
-    runs.count++;
-    runs.nanoseconds += now() - begin;
+    runs.add(now() - begin);
   }
   Py_DECREF(reinterpret_cast<PyObject*>(&plan));
   return result;
@@ -1008,7 +1007,7 @@ PyObject* newPlan(PyObject*, PyObject* arguments) {
   plan->saved = saved;
   plan->applied = plan->failed = plan->raised = 0;
   plan->failures = nullptr;
-  plan->applied_runs = plan->other_runs = {};
+  plan->applied_runs = plan->other_runs = plan->python_runs = {};
   plan->rank = 0;
   PlanReader reader(*plan, reinterpret_cast<PyCodeObject*>(code));
   bool valid = reader.readPlaces();

@@ -117,6 +117,14 @@ struct PlanFailures {
 struct TimedRuns {
   static constexpr unsigned kTimedRuns = 16;
   unsigned long long count = 0, nanoseconds = 0;
+  static constexpr unsigned long long kNone = ~0ULL;
+  unsigned long long least = kNone;  // nanoseconds of one
+
+  void add(unsigned long long each) {
+    count++;
+    nanoseconds += each;
+    least = each < least ? each : least;
+  }
 };
 
 constexpr int kMaxRank = 32;
@@ -135,7 +143,8 @@ struct Plan {
   unsigned long long applied, failed, raised;
   PlanFailures* failures;
   TimedRuns applied_runs, other_runs;
-  int rank;  // greater the more often it has lately applied; from -kMaxRank to kMaxRank
+  TimedRuns python_runs;  // of Python's instructions in its place, to see whether it is faster
+  int rank;               // greater the more often it has lately applied; from -kMaxRank to kMaxRank
 };
 
 /// From what the recorder in Python says: (code, start, end, number of registers, depth at the end, [(kind, target, a,
