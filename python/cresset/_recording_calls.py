@@ -1313,7 +1313,11 @@ class Calls:
                 self.call_with_row(Mapped(function, []), [total, rest[0]], lambda made: see(made, total, rest))
 
         def see(made, total, rest):
-            if not is_object(made) and len(rest) > 1:  # of which this run makes others
+            if made in self.written:
+                made = self.values[self.written[made]]  # the same object
+            elif not is_object(made) and made in self.effects:
+                raise NoRow("a reduce by what does more than compute")
+            elif not is_object(made) and len(rest) > 1:  # of which this run makes others
                 result = self.result_of(function.object, [total.object, rest[0].object], ())
                 self.see(made, result)
                 made = self.typed(self.values[made])

@@ -1085,7 +1085,9 @@ class Containers:
         if type(made) is not kind or len(made) != len(items):
             raise NoRow("a list of other elements")
         for place, item in enumerate(items):
-            if not is_object(item):
+            if item in self.written:
+                items[place] = self.values[self.written[item]]  # the same object
+            elif not is_object(item):
                 if type(made[place]) not in (*TENSORS, *PLAIN):
                     raise NoRow(f"a result of class {type(made[place]).__name__}")
                 self.see(item, made[place])

@@ -262,3 +262,22 @@ def test_operators_of_the_other_class():
         assert torch.equal(compiled(torch.ones(3), other), f(torch.ones(3), other))
     with pytest.raises(TypeError, match="unsupported operand"):
         compiled(torch.ones(3), "text")
+
+
+def test_functions_that_do_more_than_compute():
+    """By `reduce` and `map`: what they write to is the same tensor, and random numbers are drawn once."""
+
+    def f(x):
+        xs = [x + 1, x + 2, x + 3]
+        total = functools.reduce(torch.Tensor.add_, xs)
+        sines = list(map(torch.Tensor.sin_, [x * 2, x * 3]))
+        drawn = functools.reduce(torch.normal, [x, x.abs() + 1, x.abs() + 2])
+        return total, total is xs[0], xs[0] * 2, *sines, drawn.tanh()
+
+    compiled = cresset.compile(f)
+    for i in range(8):
+        found = []
+        for function in (f, compiled):
+            torch.manual_seed(i)
+            found.append((*function(torch.full((3,), float(i))), torch.rand(2)))
+        same(found[1], found[0])
