@@ -1018,18 +1018,21 @@ class Containers:
             items.append(item)
             return True
 
-        def take_next(item):
-            if (not is_object(item) and not may_be_unseen) or len(items) >= MAX_ROWS:
-                raise NoRow("an iteration that is long, or over what is not known yet")
-            items.append(item)
-            self.next_of(value, take_next, lambda: finish(items))
-
         if isinstance(value, Generator):
             self.run_generator(value, take, lambda: finish(items))
         elif isinstance(value, Zipped):
-            self.next_of(value, take_next, lambda: finish(items))
+            self.take_rows(value, items, finish, may_be_unseen)
         else:
             finish(list(self.iterated(value)))
+
+    def take_rows(self, zipped, items, finish, may_be_unseen):
+        def take(item):
+            if (not is_object(item) and not may_be_unseen) or len(items) >= MAX_ROWS:
+                raise NoRow("an iteration that is long, or over what is not known yet")
+            items.append(item)
+            self.take_rows(zipped, items, finish, may_be_unseen)
+
+        self.next_of(zipped, take, lambda: finish(items))
 
     def call_any_or_all(self, callee, arguments, names):
         if len(arguments) != 1 or names:
