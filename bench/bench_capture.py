@@ -20,6 +20,8 @@ from torch.utils.checkpoint import checkpoint
 
 import cresset
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "python"))
+
 WARM_UP = 200  # calls; networks of many levels record for up to 120
 
 
@@ -228,6 +230,8 @@ class Encoder(nn.Module):
 
 def loops():
     """Bodies of training loops, each one function."""
+    from capture_user_programs import training  # noqa: PLC0415
+
     mlp = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
     first = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.ReLU())
     convolutions = nn.Sequential(*first, nn.Flatten(), nn.Linear(8 * 144, 10))
@@ -238,14 +242,7 @@ def loops():
     ):
         for kind in (torch.optim.SGD, torch.optim.Adam):
             optimizer = kind(net.parameters(), lr=1e-4)
-
-            def train(x, y, net=net, optimizer=optimizer):
-                optimizer.zero_grad()
-                loss = nn.functional.cross_entropy(net(x), y)
-                loss.backward()
-                optimizer.step()
-                return loss
-
+            train = training(net, optimizer, lambda x, y, net=net: nn.functional.cross_entropy(net(x), y))
             yield f"training of {title}, {kind.__name__}", train, (x, torch.randint(0, 10, (len(x),)))
     yield from programs_of_users(USERS_LOOPS)
 
@@ -259,7 +256,6 @@ USERS_LOOPS = (
 
 def programs_of_users(names=None, part=""):
     """The programs of tests/python/capture_user_programs.py, which are called with the arguments of their first call."""
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "python"))
     from capture_user_programs import PROGRAMS  # noqa: PLC0415
 
     for name in names or PROGRAMS:
@@ -269,7 +265,6 @@ def programs_of_users(names=None, part=""):
 
 
 def networks(part):
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "python"))
     from capture_networks import NETWORKS  # noqa: PLC0415
 
     for name, make in NETWORKS.items():

@@ -41,6 +41,7 @@ __all__ = [
 
 VARIES = object()  # what `Options.settings` has of a number that recordings have seen change
 OFTEN = 32  # runs of a plan after which the other way of a branch on a tensor is a rare one
+SOME = 2  # runs after which a branch may turn for good: that of RAdam's steps does
 MAX_SETTINGS = 10_000  # numbers of a code object
 _codes = {}  # weak references to the code objects that may have plans, by identity
 _all_options = weakref.WeakSet()
@@ -77,7 +78,9 @@ class Options:
             weakref.WeakKeyDictionary()
         )  # code object -> {position of a call of a transform that is traced: kinds}
         _all_options.add(self)
-        self.branches = {}  # (identity of a code object, position): (weak reference to it, truth of a tensor, codes of plans)
+        # (identity of a code object, position): (weak reference to it, truth of a tensor, codes of plans, whether it has turned)
+        self.branches = {}
+        self.without_second_runs = weakref.WeakSet()  # code objects of which no plan has such checkpoints (`SecondRun`)
 
     def __call__(self, code, position, view):
         if any(code is known for known in MODULE_CODES.values()):
@@ -85,7 +88,11 @@ class Options:
         if self.failures and threading.get_ident() in self.failures:
             return None  # the call raises: what handles that, or ends a `with`, runs as it is
         _know(code)
-        return Recorder(code, position, view, self)
+        try:
+            return Recorder(code, position, view, self)
+        except Exception as error:
+            self.note(code, position, f"an internal error: {type(error).__name__}: {error}")
+            raise
 
     def __reduce__(self):
         return options_of, (self.backend, self.fullgraph, self.dynamic, self.cache_limit, self.numerics)
@@ -100,6 +107,7 @@ class Options:
         """What recordings have seen: which numbers and branches vary, kinds of traced calls."""
         self.settings.clear()
         self.traced.clear()
+        self.without_second_runs.clear()
         self.branches.clear()
 
     def note(self, code, position, reason):
@@ -117,26 +125,28 @@ class Options:
 
     def varies(self, code, position, truth, code_of_plan):
         """Whether recordings have seen the truth of a tensor there go both ways. Plans that rest on it are forgotten then."""
-        known, before, codes = self.branches.get((id(code), position), (None, truth, {}))
+        known, before, codes, turned = self.branches.get((id(code), position), (None, truth, {}, False))
         if known is None or known() is not code:
-            before, codes = truth, {}
+            before, codes, turned = truth, {}, False
         if before is not None and before is not truth:
-            if self.has_held(codes):  # it seldom goes the other way, and that gets a plan of its own
+            if self.has_held(codes, OFTEN):  # it seldom goes the other way, and that gets a plan of its own
                 return False
-            before = None
+            # What has gone one way for some calls may go the other way from now on, once.
+            has_turned = not turned and self.has_held(codes, SOME)
+            before, turned = (truth, True) if has_turned else (None, turned)
             for reference in codes.values():
                 if reference() is not None:
                     _frames.forget_plans(reference(), self)
             codes = {}
         codes[id(code_of_plan)] = weakref.ref(code_of_plan)
-        self.branches[id(code), position] = (weakref.ref(code), before, codes)
+        self.branches[id(code), position] = (weakref.ref(code), before, codes, turned)
         return before is None
 
-    def has_held(self, codes):
-        """Whether plans of the code objects that rest on a branch have run often."""
+    def has_held(self, codes, count):
+        """Whether plans of the code objects that rest on a branch have run as often as that."""
         found = [reference() for reference in codes.values()]
         plans = (plan for code in found if code is not None for _, plan in _frames.plans_of(code, self))
-        return any(plan.counts[0] >= OFTEN for plan in plans)
+        return any(plan.counts[0] >= count for plan in plans)
 
     def malformed(self, code, position, error):
         """What is said of a plan that the recorder made and that is none: an error in it. The program runs on as Python, or

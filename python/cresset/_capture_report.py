@@ -23,6 +23,7 @@ _SIGNS = {
 _GROUPS = ("_parameters", "_buffers", "_modules")
 UNSAID = (END, PROLOGUE)  # the return itself, and what is no line of the program
 NO_PLAN = "no plan applied"
+SLOW = "the graph takes longer than its calls"  # as capture.cpp notes
 MAX_TEXT = 70  # characters of an expression
 
 
@@ -507,6 +508,8 @@ ADVICE = {
     "a variable of other functions": "Return the value instead, or leave out fullgraph.",
     "a property": "Read what the property reads, or leave out fullgraph.",
     "a call of warn": "Warn outside of the function, or leave out fullgraph.",
+    "a call of list.": "Change the list outside of the function, or make a new one there, or leave out fullgraph.",
+    "a bound apply": "Call a torch.autograd.Function outside of the function, or write what it computes, or leave out fullgraph.",
     "a module with hooks": "Remove the hooks, or leave out fullgraph.",
     "a generator": "Make a list, or leave out fullgraph.",
     "an object with a finalizer": "Keep a reference to it outside of the function, or leave out fullgraph.",
@@ -519,6 +522,7 @@ ADVICE = {
     "leave out the backend or fullgraph.",
     "a call of torch.utils.checkpoint": "Call the function itself, or capture the function that is checkpointed, or leave out fullgraph.",
     "a functional_call": "Give functional_call a dict of plain tensors for parameters of a module without hooks, or leave out fullgraph.",
+    "a function that is decorated": "Decorate it outside of the function, or leave out fullgraph.",
     "a call of print": "Print outside of the function, or leave out fullgraph.",
     "a call of graph_break": "Take the graph break out, or leave out fullgraph.",
     "an operator in place": "Write the operator and the assignment apart (y = y + x), or leave out fullgraph.",
@@ -547,7 +551,7 @@ def advice_for_fullgraph(reason):
 
 def advice_for_plans(reason):
     """The same where Python may run between graphs."""
-    if reason.startswith("the next iteration of a loop"):
+    if reason.startswith(("the next iteration of a loop", SLOW)):
         return ""
     advice = re.sub(r",? (or )?leave out [^,.]*fullgraph", "", advice_for_fullgraph(reason))
     return advice if "fullgraph" not in advice and "leave out" not in advice else ""

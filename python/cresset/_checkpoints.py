@@ -15,10 +15,15 @@ class Checkpointed:
     """A graph whose backward pass computes it once more. `draws`: it draws random numbers, the same ones both times. `saved`:
     places of inputs that are to be the same in the backward pass; others are taken as they are then. (So does PyTorch, whose
     checkpoint saves the function's positional arguments.) `autocast`: the mode of autocast that it is called in, as
-    _C._CallInModes has it, or None."""
+    _C._CallInModes has it, or None.
 
-    def __init__(self, function, draws=False, saved=(), autocast=None):
-        self.graph, self.draws, self.saved, self.autocast = function, draws, saved, autocast
+    The graph takes the first `count` inputs. `counts`: (place, number) of inputs that a number is added to, in both runs;
+    `statistics`: places of those that the graph writes to. `draws_anew`: the second run draws other random numbers. `known_for`: where the
+    second run does more than compute, which inputs require gradients: with others PyTorch's might stop early."""
+
+    def __init__(self, function, draws=False, saved=(), autocast=None, count=None):
+        self.graph, self.draws, self.saved, self.autocast, self.count = function, draws, saved, autocast, count
+        self.counts, self.statistics, self.draws_anew, self.known_for = (), (), False, None
         # Casts that are made off the tape are not kept: what follows would take them.
         self.function = function if autocast is None else _C._CallInModes(function, ((*autocast[:4], False),))
         self.known = {}  # which inputs require gradients -> which results do
@@ -26,36 +31,49 @@ class Checkpointed:
 
     def __call__(self, *inputs):
         if self.aliases or not torch.is_grad_enabled():
-            return self.function(*inputs)
+            return self.run(self.function, inputs)
         flags = tuple([isinstance(value, torch.Tensor) and value.requires_grad for value in inputs])
         if not any(flags):
-            return self.function(*inputs)
+            return self.run(self.function, inputs)
+        if self.known_for is not None and flags != self.known_for:
+            raise RuntimeError("other tensors require gradients than when the checkpoint was recorded")
         state = torch.get_rng_state() if self.draws else None
         if flags not in self.known:
             self.known[flags] = self.flags_of_results(inputs, state)
         with torch.no_grad():
-            results = self.function(*inputs)
+            results = self.run(self.function, inputs)
         results = results if type(results) is tuple else (results,)
         if share_memory(inputs, results):  # views of each other, to the tape
+            if self.known_for is not None:
+                raise RuntimeError("results that share memory")
             self.aliases = True
             if self.draws:
                 torch.set_rng_state(state)
             return self.function(*inputs)
+        state = None if self.draws_anew else state
         found = _Recomputed.apply(self, results, self.known[flags], flags, state, *inputs)
         return found[0] if len(found) == 1 else found
+
+    def run(self, function, inputs):
+        for place, number in self.counts:
+            inputs[place].add_(number)
+        return function(*inputs[: self.count])
 
     def again(self, inputs):
         """The graph's results, for the backward pass."""
         if self.autocast is None:
-            return self.graph(*inputs)
+            return self.run(self.graph, inputs)
         _, device, is_enabled, dtype, keeps_casts = self.autocast
         with torch.autocast(device, dtype, is_enabled, keeps_casts):
-            return self.graph(*inputs)
+            return self.run(self.graph, inputs)
 
     def flags_of_results(self, inputs, state):
         """Which results are on the tape."""
         with torch.enable_grad():
-            found = self.function(*map(without_tape, inputs))
+            own = [
+                each.clone() if place in self.statistics else without_tape(each) for place, each in enumerate(inputs)
+            ]
+            found = self.function(*own[: self.count])
         if self.draws:
             torch.set_rng_state(state)
         found = found if type(found) is tuple else (found,)

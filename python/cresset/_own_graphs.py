@@ -18,13 +18,14 @@ import torch.nn.functional as F
 
 from . import _C, _frames, options, passes
 from ._checkpoints import Checkpointed, Reentrant
-from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape
+from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape, copy_fitting
 from ._recording_writes import joined_saves
 from ._rows import EMPTY, OF_CONTENTS, OWNERS, is_of_numbers
 from ._segments import (
     COMPARE,
     NotAGraph,
     Ref,
+    Segment,
     has_names,
     is_of_sizes,
     is_of_tensors,
@@ -143,7 +144,8 @@ def _text_of_graph(nodes, inputs, outputs, values):
             grad_mode = node.grad_mode
             indent = "    " if grad_mode is None else "        "
             lines += [f"{indent}assert {names[register]}.dim() > 0" for register in _index_tensors(node, values)]
-            text = _statement(node, values, names)
+            *checks, text = _statements(node, values, names)
+            lines += [indent + check for check in checks]
             if node.function is operator.getitem and node.arguments[0].register in gradients:
                 target, _, element = text.partition(" = ")
                 text = f"{target} = torch.jit._unwrap_optional({element})"
@@ -154,19 +156,25 @@ def _text_of_graph(nodes, inputs, outputs, values):
     return "\n".join(lines)
 
 
-def _statement(node, values, names):
+def _statements(node, values, names):
     name = names.__getitem__
+    if node.function is copy_fitting:
+        out, value = (names[argument.register] for argument in node.arguments)
+        return [
+            f"assert {out}.shape == {value}.shape and {out}.dtype == {value}.dtype",
+            f"{names[node.register]} = {out}.copy_({value})",
+        ]
     if node.function is operator.setitem:
         container, index, value = node.arguments
         if _kind(value, values) not in (torch.Tensor, int, float):
             raise _NoText
         element = _item(node, [name(container.register)], values, name)
-        return f"{element} = {_argument(value, name)}"
+        return [f"{element} = {_argument(value, name)}"]
     if node.function in _IN_PLACE:
         if _kind(node.arguments[1], values) not in (torch.Tensor, int, float):
             raise _NoText
-        return f"{names[node.register]} {_IN_PLACE[node.function]} {_argument(node.arguments[1], name)}"
-    return f"{names[node.register]} = {_text_of(node, values, name)}"
+        return [f"{names[node.register]} {_IN_PLACE[node.function]} {_argument(node.arguments[1], name)}"]
+    return [f"{names[node.register]} = {_text_of(node, values, name)}"]
 
 
 @functools.lru_cache(256)
@@ -257,7 +265,9 @@ class Phases:
         another call, which shows if it writes to that."""
         if self.segment.recorder.last_save is not None:
             return set()
-        with_effects = [node for node in self.segment.nodes if node.effect]
+        with_effects = [
+            node for node in self.segment.nodes if node.effect and type(node.function) is not Checkpointed
+        ]  # which may draw random numbers besides
         takers = collections.Counter()  # memory -> calls
         for node in self.segment.nodes if with_effects else ():
             taken = {register for register in refs_of(node.arguments) if is_tensor(self.values[register].object)}
@@ -299,34 +309,8 @@ class Phases:
         return found
 
     def require_graphs(self):
-        """Raises NotAGraph for the first call that computes tensors and is in no graph. Beside graphs are calls that take no
-        tensors, those that count calls of modules, and parts of what graphs return."""
-        for node in self.segment.nodes:
-            is_part = node.step is not None and node.step[0] == "Item"
-            if (
-                is_part
-                or type(node.function) in (Checkpointed, Reentrant)
-                or not self.computes(node)
-                or (node.function is torch.Tensor.add_ and node.effect)
-            ):
-                continue
-            takes_tensors = node.arguments and any(self.is_of_tensors(each) for each in refs_of(node.arguments))
-            is_leaf = node.function in (REQUIRES_GRAD, begin_tape, _C._as_gradients) or node.register in self.leaves
-            if node.register not in self.wanted and takes_tensors and not is_leaf:
-                raise self.refusal(node)
-
-    def computes(self, node):
-        return node.written is not None or is_of_tensors(getattr(self.values.get(node.register), "object", 0))
-
-    def is_of_tensors(self, register):
-        return is_of_tensors(getattr(self.values.get(register), "object", 0))
-
-    def refusal(self, node):
-        name = node.method or getattr(node.function, "__name__", type(node.function).__name__)
-        kind = type(self.values[node.register].object)
-        if self.computes(node) and kind not in _PLAIN_RESULTS and is_wanted(node, self.values):
-            return NotAGraph(f"the whole {kind.__name__} that {name} returns", node.register)
-        return NotAGraph(f"a call of {name}, which compiled graphs have not", node.register)
+        """Raises NotAGraph for the first call that computes tensors and is in no graph."""
+        require_wanted(self.segment, self.wanted, self.leaves)
 
     def may_enter(self, register, node):
         """Whether a call's result can be in the graph of another call: as an input, if it is not made there."""
@@ -340,6 +324,45 @@ class Phases:
         for phase, nodes in sorted(members.items()):
             kind = phase % (1 + len(self.modes))
             yield kind > 0, self.modes[kind - 1] if kind else None, nodes
+
+
+def require_wanted(segment, wanted, leaves):
+    """Raises NotAGraph for the first call that computes tensors and is not among those that graphs have (the registers `wanted`).
+    Beside graphs are calls that take no tensors, those that count calls of modules, and parts of what graphs return."""
+    values = segment.recorder.values
+
+    def is_of_tensors_at(register):
+        return is_of_tensors(getattr(values.get(register), "object", 0))
+
+    for node in segment.nodes:
+        is_part = node.step is not None and node.step[0] == "Item"
+        if (
+            is_part
+            or type(node.function) in (Checkpointed, Reentrant)
+            or not (node.written is not None or is_of_tensors_at(node.register))
+            or (node.function is torch.Tensor.add_ and node.effect)
+        ):
+            continue
+        takes_tensors = node.arguments and any(map(is_of_tensors_at, refs_of(node.arguments)))
+        is_leaf = node.function in (REQUIRES_GRAD, begin_tape, _C._as_gradients) or node.register in leaves
+        if node.register not in wanted and takes_tensors and not is_leaf:
+            raise refusal_of(node, values)
+
+
+def require_wanted_so_far(recorder):
+    """The same of what a recorder has, before its end, where calls may still turn out to be in no graph."""
+    segment = Segment(recorder, list(recorder.steps), [], recorder.options.dynamic, False)
+    wanted = {node.register for node in segment.nodes if is_wanted(node, recorder.values)}
+    require_wanted(segment, wanted, {node.written for node in segment.nodes if node.function is REQUIRES_GRAD})
+
+
+def refusal_of(node, values):
+    name = node.method or getattr(node.function, "__name__", type(node.function).__name__)
+    kind = type(values[node.register].object)
+    computes = node.written is not None or is_of_tensors(getattr(values.get(node.register), "object", 0))
+    if computes and kind not in _PLAIN_RESULTS and is_wanted(node, values):
+        return NotAGraph(f"the whole {kind.__name__} that {name} returns", node.register)
+    return NotAGraph(f"a call of {name}, which compiled graphs have not", node.register)
 
 
 def steps_with_graphs(segment, recorded, whole=False):
@@ -357,7 +380,7 @@ def steps_with_graphs(segment, recorded, whole=False):
     for is_graph, modes, nodes in phases.in_turn():
         if is_graph and not steps.add_graph(nodes, phases, modes):
             if whole:
-                raise phases.refusal(nodes[0])
+                raise refusal_of(nodes[0], phases.values)
             return None, 0
         if not is_graph:
             for node in nodes:

@@ -22,7 +22,7 @@ import torch
 from . import _C, _frames
 from ._capture_report import Origins
 from ._graph_modules import BackendError, serve
-from ._own_graphs import MIN_CALLS, steps_with_graphs
+from ._own_graphs import MIN_CALLS, require_wanted_so_far, steps_with_graphs
 from ._recording_calls import Calls
 from ._recording_checkpoints import Checkpoints
 from ._recording_containers import Containers
@@ -85,7 +85,7 @@ from ._recording_values import (
 )
 from ._recording_writes import VIEW_ATTRIBUTES, Writes
 from ._rows import ATTRIBUTES
-from ._segments import BY_CLASS, NUM_BINARY, OF_PLACES, OF_SIZES, NotAGraph, Segment, function_of, reads_of
+from ._segments import BINARY, BY_CLASS, NUM_BINARY, OF_PLACES, OF_SIZES, NotAGraph, Segment, function_of, reads_of
 
 
 @functools.lru_cache(256)
@@ -99,6 +99,7 @@ def handler_at(code, position):
     return next(found, None) if code.co_exceptiontable else None
 
 
+FEW_STEPS = 500  # that may be looked at before each effect
 QUESTIONS = (*OF_SIZES, torch.Tensor.item)
 DICTS = (dict, DEFAULTDICT)
 EQ, NE = 2, 3  # as CPython numbers comparisons
@@ -150,7 +151,6 @@ class Recorder(
         self.transform = None  # Running, while a function runs in a transform along a tape of the plan's
         self.transformed = None  # gets what the instruction's transform returns, and may say what stands for it
         self.traced = []  # Traced, while a function runs in a transform that is to be traced, the innermost last
-        self.region = None  # Checkpoint, while its function runs
         self.site = None  # how many operands the instruction's call has, and the names of keywords
         self.listed = []  # dicts of parameters and buffers that were gone over
         self.born = set()  # (identity of a dict, key) of keys that it had not when the plan was to set them
@@ -175,8 +175,12 @@ class Recorder(
         self.here = (code, position)
         self.places_of_checks = {}  # the same of steps without a register, by identity
         self.ways = {}  # with `fullgraph`: for each register the calls that lead to its instruction
+        self.next_look = 0  # with `fullgraph`: how many steps there are when these are looked at before an effect
         self.way_here = None  # the calls that lead to what is refused, if it is not the instruction that runs
         self.frames = [FrameShadow(code)]
+        self.init_writes()
+        self.init_leaves()
+        self.init_checkpoints()
         self.entering = None
         self.pending = None
         self.has_returned = False
@@ -192,14 +196,14 @@ class Recorder(
             self.frames[0].stack.append(value)
         self.on_stack = {value.register for value in self.frames[0].stack if value is not NULL}
         self.checkpoint = None
-        self.init_writes()
-        self.init_leaves()
 
     # ---- Steps
 
     def emit(self, kind, a=-1, b=-1, object=None, inputs=()):
         if len(self.steps) >= MAX_STEPS:
             raise NoRow("the plan is long enough")
+        if self.redirected and kind not in ("LoadSlot", "Tuple", "List", "Dict"):
+            self.not_redirected((a, *inputs))
         register = self.new_register()
         self.places[register] = self.here
         if self.options.fullgraph:
@@ -394,7 +398,7 @@ class Recorder(
         name = dis.opname[opcode]
         row = getattr(self, name, None)
         self.here = (frame.code, view.position)
-        frame.position = view.position
+        frame.position, self.view = view.position, view
         try:
             if row is None:
                 raise NoRow(f"the instruction {name}")
@@ -669,13 +673,15 @@ class Recorder(
         places += [(self.num_variables + place, value) for place, value in enumerate(stack)]
         try:
             self.check_same_leaves()
+            self.check_second_runs()
             if self.options.fullgraph and self.options.backend is None and not self.stores:
                 known = {}
                 places = [(place, self.in_parts(value, known)) for place, value in places]
             outputs += [(place, -1 if value is NULL else self.register(value)) for place, value in places]
             stores += self.last_stores()
             stores += self.refills()
-            used = [*outputs, *((None, each) for register, _, *more in stores for each in (register, *more[:2]))]
+            keys = [(None, register) for _, key, *_ in stores if type(key) is tuple for register in key]
+            used = [*outputs, *((None, each) for register, _, *more in stores for each in (register, *more[:2])), *keys]
             checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
             checks += [("CheckOwnCell", -1, -1 - place, -1, None, ()) for place in variables if place < 0]
             steps, size = self.with_graph(checks + self.without_unused(self.steps, used), used, num_calls)
@@ -827,6 +833,18 @@ class Recorder(
             result.append((kind, target, a, b, object, inputs, tuple(r for r in dead.get(at, ()) if r in written)))
         return result
 
+    def before_effect(self):
+        """With `fullgraph` the first call that no graph has is named before the function has effects."""
+        options = self.options
+        if not options.fullgraph or options.backend is not None or len(self.steps) < self.next_look:
+            return
+        self.next_look = 0 if len(self.steps) < FEW_STEPS else 2 * len(self.steps)
+        try:
+            require_wanted_so_far(self)
+        except NotAGraph as reason:
+            self.way_here = self.ways.get(reason.register)
+            raise NoRow(str(reason)) from None
+
     # ---- The stack
 
     def NOP(self, view, frame, argument):
@@ -922,6 +940,7 @@ class Recorder(
         if (
             value is not NULL
             and not is_object(value)
+            and not (isinstance(value, Context) and not value.is_set and value.mode is not None)
             and not isinstance(value, (Generator, NewFunction, NewSet, Pairs, Pullback, Raised, Token, Transformed))
         ):
             raise NoRow("an iterator in a variable")
@@ -1138,6 +1157,8 @@ class Recorder(
         if argument in (5, NUM_BINARY + 5) and self.is_sequence(left) and self.is_number(right):
             self.repeated(left, right, argument != 5)
             return
+        if argument < NUM_BINARY and self.operator_of_class(left, right, argument):
+            return
         self.operands(left, right)
         owned = True
         if argument >= NUM_BINARY:
@@ -1151,6 +1172,27 @@ class Recorder(
         if argument >= NUM_BINARY:
             self.written[register] = self.register(left)
         self.pending = register
+
+    def operator_of_class(self, left, right, number):
+        """Whether the operator is a method in Python of the left one's class, which is what comes next."""
+        name = f"__{BINARY[number].__name__.strip('_')}__"
+        function = self.special_method(left, name)
+        if function is None or not is_object(right):
+            return False
+        kind = type(left.object)
+        if type(right) is not Fresh and issubclass(type(right.object), kind) and type(right.object) is not kind:
+            raise NoRow("an operator of a class derived from the other's")
+        self.call_function(function, [left, right], ())
+        if self.entering is None:
+            raise NoRow("an operator that is a generator")
+
+        def finish(value):
+            if type(value) is Value and value.object is NotImplemented:
+                raise NoRow("an operator of the other's class")
+            return value
+
+        self.entering.finish = finish
+        return True
 
     def joined(self, left, right, in_place):
         """Whether the two are lists or tuples, or sizes with one of these, so that `+` joins them."""
@@ -1360,7 +1402,7 @@ class Recorder(
     def element(self, container, index):
         kind = type(container.object)
         if kind in DICTS and self.is_tensor(index):
-            self.pending = self.entry_of(container, index)
+            self.element_of_tensor(container, index)
             return
         if kind is str and isinstance(index, Value) and (self.is_number(index) or self.is_slice(index)):
             self.part_of_text(container, index)
@@ -1394,21 +1436,6 @@ class Recorder(
             if function is None:
                 raise NoRow(f"an element of a {kind.__name__}")
             self.call_inline(function, [container, index], ())
-
-    def entry_of(self, container, key):
-        """What a dict has for a tensor, which is there: `self.state[p]`."""
-        known = ("entry", self.register(container), self.register(key))
-        if known not in self.checked:
-            found = dict.get(container.object, key.object)
-            if type(found) is not dict:
-                raise NoRow("an element that a tensor is the key of")
-            self.typed(container)
-            self.typed(key)
-            register = self.emit("Call", self.register(self.constant(dict.get)), inputs=known[1:])
-            self.checked[known] = self.values[register] = Value(register, found)
-            self.dicts[register] = found
-            self.typed(self.checked[known])
-        return self.checked[known]
 
     def part_of_text(self, text, index):
         self.pin(text)
@@ -1484,7 +1511,8 @@ class Recorder(
             return
         if isinstance(container, Value) and not isinstance(container, Fresh) and type(container.object) in DICTS:
             self.typed(container)
-            self.store_item(self.register(container), container.object, self.key(index, (str, int)), value)
+            key = self.key_of_tensor(index) if self.is_tensor(index) else self.key(index, (str, int))
+            self.store_item(self.register(container), container.object, key, value)
             return
         function = self.special_method(container, "__setitem__")
         if function is not None:

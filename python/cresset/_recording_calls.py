@@ -7,6 +7,7 @@ import functools
 import inspect
 import itertools
 import operator
+import random
 import sys
 import types
 import weakref
@@ -16,13 +17,14 @@ from torch.func import functional_call
 
 from . import _C, _frames
 from ._recording_checkpoints import CHECKPOINT
+from ._recording_containers import MAX_ROWS
 from ._recording_defaults import DEFAULTDICT, writes_arguments
 from ._recording_environment import reads_environment
 from ._recording_functional import CHILDREN, ITERATED, ITERATED_MODULES
 from ._recording_gradients import GRAD, REQUIRES_GRAD
 from ._recording_leaves import BACKWARD, BACKWARD_OF_TENSORS
 from ._recording_lists import GROUP, is_of_lists
-from ._recording_modes import RECORD
+from ._recording_modes import MANAGER_CODE, RECORD
 from ._recording_objects import BIND
 from ._recording_transforms import OF_TAPES, Pullback, Transformed
 from ._recording_values import (
@@ -61,12 +63,14 @@ from ._recording_values import (
     Context,
     Count,
     DefaultKeywords,
+    EndOfManager,
     EndOfMode,
     FrameShadow,
     Fresh,
     Generator,
     Iterator,
     Keywords,
+    Mapped,
     Modules,
     NamedTuple,
     NewFunction,
@@ -81,6 +85,7 @@ from ._recording_values import (
     Token,
     Transient,
     Value,
+    View,
     ViewIterator,
     Zipped,
     graph_break,
@@ -107,7 +112,7 @@ from ._rows import (
     refused_arguments,
     was_added,
 )
-from ._segments import BINARY
+from ._segments import BINARY, NUM_BINARY
 
 
 def is_of_exceptions(object):
@@ -137,6 +142,23 @@ FOUND = {
 }
 INSTANCECHECK = abc.ABCMeta.__instancecheck__
 INSTANCECHECK_CODE = getattr(INSTANCECHECK, "__code__", None)
+
+
+REPLACE_CODE = collections.namedtuple("Fields", "a")._replace.__code__  # noqa: PYI024
+#: Of itertools what yields tuples of the elements that it is given: how many numbers follow the iterable, None after several.
+OF_ROWS = {itertools.product: None, itertools.combinations: 1, itertools.permutations: 1}
+if hasattr(itertools, "pairwise"):
+    OF_ROWS[itertools.pairwise] = 0
+
+
+class SavedPythonRandom:
+    """The state of Python's own random numbers, which a call puts back."""
+
+    def __init__(self):
+        self.state = random.getstate()
+
+    def __call__(self):
+        random.setstate(self.state)
 
 
 class Calls:
@@ -178,7 +200,7 @@ class Calls:
                 callee = frame.stack.pop()
             else:
                 frame.stack.pop()
-        if isinstance(positional, Generator):
+        if isinstance(positional, (Generator, Zipped, Pairs, Range, View)):
 
             def finish(items):
                 self.call_of(view, frame, callee, [*items, *keywords.values()], tuple(keywords))
@@ -197,6 +219,9 @@ class Calls:
         if isinstance(callee, BoundMethod):
             arguments = [callee.owner, *arguments]
             callee = callee.function
+        if isinstance(callee, EndOfManager):
+            self.leave_manager(callee)
+            return
         if isinstance(callee, EndOfMode):
             self.leave_mode(callee.depth)
             return
@@ -206,6 +231,8 @@ class Calls:
         if isinstance(callee, Modules):
             self.call_module(view, frame, self.as_module(callee), arguments, names)
             return
+        if isinstance(callee, Context):
+            raise NoRow("a function that is decorated where it is called")
         if isinstance(callee, Transformed):
             self.call_transformed(view, frame, callee, arguments, names)
             return
@@ -238,8 +265,14 @@ class Calls:
             self.call_divmod(callee, arguments, names)
         elif callee.object is torch.Size or callee.object is torch.Size.numel:
             self.call_size(callee, arguments, names)
+        elif callee.object is random.random:
+            self.call_random(callee, arguments, names)
         elif callee.object is torch.device:
             self.call_device(callee, arguments, names)
+        elif callee.object is torch.get_default_dtype and not arguments:
+            self.identical(callee)
+            self.pending = self.state_of(torch.get_default_dtype)
+            self.known(self.pending)
         elif callee.object is id:
             self.call_id(callee, arguments, names)
         elif callee.object is DEFAULTDICT:
@@ -292,6 +325,17 @@ class Calls:
             self.call_keywords(callee, arguments, names)
         elif callee.object is super:
             self.call_super(view, frame, callee, arguments, names)
+        elif callee.object is functools.reduce:
+            self.call_reduce(callee, arguments, names)
+        elif any(callee.object is function for function in BINARY[:NUM_BINARY]) and len(arguments) == 2:
+            self.identical(callee)
+            frame.stack += arguments
+            number = next(place for place, function in enumerate(BINARY) if callee.object is function)
+            self.BINARY_OP(view, frame, number)
+        elif any(callee.object is kind for kind in OF_ROWS):
+            self.call_rows(callee, arguments, names)
+        elif callee.object is map:
+            self.call_map(callee, arguments, names)
         elif any(callee.object is kind for kind in (range, enumerate, zip)):
             (self.call_range if callee.object is range else self.call_pairs)(callee, arguments, names)
         elif callee.object is any or callee.object is all:
@@ -374,6 +418,9 @@ class Calls:
     def call_functional(self, callee, arguments, names):
         if len(arguments) > 32:
             raise NoRow("a call with many arguments")
+        if "out" in names and makes_memory(callee.object):
+            self.call_with_out(callee, arguments, names)
+            return
         if getattr(callee.object, "__name__", "") in OF_TAPES:
             self.not_on_tape(callee.object.__name__, f"a call of {callee.object.__name__}")
         self.identical(callee)
@@ -386,6 +433,17 @@ class Calls:
             for value in arguments:
                 self.argument(value)
             self.pending = self.constant(False)  # all are plain tensors and the like
+            return
+        if any(callee.object is each for each in (torch.tensor, torch.as_tensor)) and arguments:
+            first = arguments[0]
+            is_there = type(first) is Value and type(first.object) in (list, tuple) and 0 < len(first.object) <= 32
+            if is_there and all(type(item) in (int, float, bool) for item in first.object):
+                arguments = [
+                    Fresh(type(first.object), [self.typed(item) for item in self.items_of(first)]),
+                    *arguments[1:],
+                ]
+        if callee.object is torch.as_tensor and self.is_same_as_tensor(arguments, names):
+            self.pending = arguments[0]
             return
         for name, position in decisive_arguments(callee.object):
             value = argument_of(arguments, names, name, position)
@@ -424,6 +482,20 @@ class Calls:
         if effect:
             self.effects[self.pending] = [self.register(value) for value in saved if self.is_tensor(value)]
 
+    def is_same_as_tensor(self, arguments, names):
+        """Whether `as_tensor` returns the tensor that it is given, checked."""
+        value, device = argument_of(arguments, names, "data", 0), argument_of(arguments, names, "device", 2)
+        is_known = device is None or type(getattr(device, "object", None)) is torch.device
+        if not self.is_tensor(value) or len(arguments) != 1 + (device is not None) or not is_known:
+            return False
+        if device is not None:
+            self.known(device)
+            found = Value(self.emit("GetAttr", self.register(self.typed(value)), object="device"), value.object.device)
+            self.known(found)
+            if found.object != device.object:
+                return False
+        return value is arguments[0]
+
     def as_module(self, part):
         """The Value of the module that a part of a container of modules is."""
         if part.made is None or self.has_views():
@@ -454,6 +526,7 @@ class Calls:
         self.not_in_transform(f"a call of {name}")
         if self.options.backend is not None:
             raise NoRow(f"a call of {name} that is not pure")
+        self.before_effect()
         if effect == "random":
             if torch.accelerator.is_available():
                 raise NoRow("random numbers, where there is an accelerator")
@@ -465,6 +538,16 @@ class Calls:
                 raise NoRow(f"a call of {name} that writes to other than statistics")
         inputs = [self.register(value) for value in saved]
         self.emit("Save", self.register(self.constant(_C._SavedTensors)), inputs=inputs)
+
+    def call_random(self, callee, arguments, names):
+        """A number of Python's own generator, whose state is put back if the plan is given up."""
+        self.not_in_transform("a call of random.random")
+        if arguments or names or self.options.backend is not None or self.options.dynamic is False:
+            raise NoRow("a call of random.random in a graph of a backend, or of constant numbers")
+        self.identical(callee)
+        self.emit("Save", self.register(self.constant(SavedPythonRandom)))
+        self.pending = self.emit("Call", self.register(callee))
+        self.of_contents.add(self.pending)
 
     def call_super(self, view, frame, callee, arguments, names):
         code = frame.code
@@ -533,7 +616,7 @@ class Calls:
         self.identical(callee)
         given = []
         for value in arguments:
-            if isinstance(value, Fresh) and value.kind is tuple:
+            if isinstance(value, Fresh) and value.kind in (tuple, list):
                 items = value.items
             elif isinstance(value, Value) and type(value.object) is tuple and value.fixed:
                 items = [self.constant(item) for item in value.object]
@@ -562,7 +645,7 @@ class Calls:
         count = len(given) - len(names)
         try:
             return function(*given[:count], **dict(zip(names, given[count:], strict=True)))
-        except (TypeError, ValueError, LookupError) as error:
+        except (TypeError, ValueError, LookupError, RuntimeError) as error:
             _frames.raise_of_handler(error)
             raise NoRow(f"a call of {function.__qualname__} that raises") from None
 
@@ -820,6 +903,29 @@ class Calls:
             raise NoRow("a call of tuple.__new__ with other arguments")
         self.identical(callee)
         owner, items = arguments
+        self.check_named_tuple(owner)
+        self.all_of(items, lambda items: setattr(self, "pending", NamedTuple(owner, items)))
+
+    def call_replace(self, function, arguments, names):
+        """The `_replace` of a named tuple, as collections writes it."""
+        owner = arguments[0] if len(arguments) - len(names) == 1 else NULL
+        kind = owner.kind if isinstance(owner, NamedTuple) else type(getattr(owner, "object", None))
+        fields = getattr(kind, "_fields", None)
+        if not issubclass(kind, tuple) or type(fields) is not tuple or not set(names) <= set(fields):
+            raise NoRow("a call of _replace with other arguments")
+        if not isinstance(function, NewFunction):
+            self.check("CheckCode", self.register(function), object=REPLACE_CODE)
+        of_class = owner.owner if isinstance(owner, NamedTuple) else self.class_of(owner)
+        self.check_named_tuple(of_class)
+        items = owner.items if isinstance(owner, NamedTuple) else self.items_of(owner)
+        given = dict(zip(names, arguments[1:], strict=True))
+        if len(items) != len(fields) or not all(map(is_object, given.values())):
+            raise NoRow("a call of _replace with other arguments")
+        items = [given.get(field, item) for field, item in zip(fields, items, strict=True)]
+        self.pending = NamedTuple(of_class, items)
+
+    def check_named_tuple(self, owner):
+        """Checks a class of named tuples, without methods of its own for what tuples do."""
         kind = owner.object
         if not issubclass(type(kind), type) or not issubclass(kind, tuple) or kind is tuple:
             raise NoRow("a call of tuple.__new__ with other arguments")
@@ -828,7 +934,6 @@ class Calls:
             raise NoRow(f"a {kind.__name__}, which has methods of its own for what tuples do")
         self.identical(owner)
         self.member_version(owner)
-        self.all_of(items, lambda items: setattr(self, "pending", NamedTuple(owner, items)))
 
     def call_class(self, callee, arguments, names):
         """An object of a class of the program's, whose __init__ becomes part of the plan."""
@@ -917,6 +1022,10 @@ class Calls:
         """Whether there is an attribute: of a property, whether the look at it raises."""
         self.identical(callee)
         owner, name = self.object_and_name("hasattr", arguments, names)
+        if type(owner.object) in PLAIN:
+            self.typed(owner)
+            self.pending = self.constant(hasattr(owner.object, name))
+            return
         if self.is_looked_up_by_own_code(owner):
             frame.stack.append(owner)
             self.load_attribute(frame, name, False)
@@ -1183,6 +1292,68 @@ class Calls:
         self.pending = Pairs(callee.object, [Fresh(tuple, list(row)) for row in zip(*columns)], sources)
         self.over_views += [self.pending] * is_over_views
 
+    def call_reduce(self, callee, arguments, names):
+        """A functools.reduce, which calls one function after another."""
+        if names or not 2 <= len(arguments) <= 3:
+            raise NoRow("a reduce of other arguments")
+        self.identical(callee)
+        function, values, *first = arguments
+
+        def finish(items):
+            items = [*first, *items]
+            if not items:
+                raise NoRow("a reduce of nothing")
+            go_on(items[0], items[1:])
+
+        def go_on(total, rest):
+            if not is_object(total):
+                raise NoRow("a reduce by what is no object")
+            self.pending = total
+            if rest:
+                self.call_with_row(Mapped(function, []), [total, rest[0]], lambda made: see(made, total, rest))
+
+        def see(made, total, rest):
+            if made in self.written:
+                made = self.values[self.written[made]]  # the same object
+            elif not is_object(made) and made in self.effects:
+                raise NoRow("a reduce by what does more than compute")
+            elif not is_object(made) and len(rest) > 1:  # of which this run makes others
+                result = self.result_of(function.object, [total.object, rest[0].object], ())
+                self.see(made, result)
+                made = self.typed(self.values[made])
+            if is_object(made):
+                go_on(made, rest[1:])
+            else:
+                self.pending = made
+
+        self.all_of(values, finish)
+
+    def call_rows(self, callee, arguments, names):
+        """An itertools.product, pairwise or the like, which a loop unrolls."""
+        self.identical(callee)
+        count = OF_ROWS[callee.object]
+        values, numbers = (arguments, ()) if count is None else (arguments[:1], arguments[1:])
+        is_whole = callee.object is itertools.permutations and not numbers
+        if names or not values or (count is not None and len(numbers) != count and not is_whole):
+            raise NoRow(f"an itertools.{callee.object.__name__} of other arguments")
+        if any(isinstance(value, (Generator, Zipped)) for value in values):
+            raise NoRow(f"an itertools.{callee.object.__name__} of generators")
+        for value in values:
+            if isinstance(value, Fresh):
+                self.register(value)  # from now on it does not grow
+        for number in numbers:
+            if not self.is_number(number) or type(number.object) is not int:
+                raise NoRow(f"an itertools.{callee.object.__name__} of other arguments")
+            self.pin(number)
+        is_over_views = self.is_over_views(values)
+        items = [self.iterated(value) for value in values]
+        sources = tuple(register for value in values for register in self.sources_of(value))
+        rows = list(itertools.islice(callee.object(*items, *[number.object for number in numbers]), MAX_ROWS + 1))
+        if len(rows) > MAX_ROWS:
+            raise NoRow("a long iteration")
+        self.pending = Pairs(callee.object, [Fresh(tuple, list(row)) for row in rows], sources)
+        self.over_views += [self.pending] * is_over_views
+
     def call_chain(self, arguments, names):
         """An itertools.chain, which a loop unrolls."""
         if names or any(isinstance(value, (Generator, Zipped)) for value in arguments):
@@ -1278,7 +1449,10 @@ class Calls:
                 raise NoRow("a sorted of other than ints or texts")
             self.pending = Fresh(list, sorted(items, key=lambda item: item.object))
 
-        self.all_of(value, finish)
+        if isinstance(value, NewSet):
+            finish(list({item.object: item for item in value.items}.values()))
+        else:
+            self.all_of(value, finish)
 
     def call_slice(self, callee, arguments, names):
         if names or not 1 <= len(arguments) <= 3:
@@ -1322,6 +1496,13 @@ class Calls:
         return function.code if isinstance(function, NewFunction) else function.object.__code__
 
     def call_function(self, function, arguments, names):
+        code = self.code_of(function)
+        if code is REPLACE_CODE:
+            self.call_replace(function, arguments, names)
+            return
+        if code is MANAGER_CODE and not isinstance(function, NewFunction):
+            self.call_manager(function, arguments, names)
+            return
         if self.code_of(function).co_flags & SUSPENDS == inspect.CO_GENERATOR:
             self.generator_of(function, arguments, names)
         else:

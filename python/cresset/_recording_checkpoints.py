@@ -9,6 +9,7 @@ import inspect
 import operator
 
 import torch
+import torch.nn.functional as F
 
 from . import _C, options
 from ._checkpoints import Checkpointed, Reentrant, share_memory
@@ -46,6 +47,16 @@ INSTRUCTIONS_OF_CALL = 100  # of an operator in a graph
 #: What a tensor may be asked for within a checkpoint, as its kind follows from the kinds of what that takes.
 KINDS = ("device", "dtype", "is_nested")
 OF_DTYPES = (torch.is_complex, torch.is_floating_point, torch.Tensor.is_complex, torch.Tensor.is_floating_point)
+NORMS = (F.batch_norm, F.instance_norm)  # which write statistics
+DROPOUTS = (F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, F.alpha_dropout)
+#: What autocast changes nothing of.
+SAME_IN_AUTOCAST = (
+    operator.getitem,
+    *(
+        getattr(torch.Tensor, name)
+        for name in "chunk detach flatten float permute reshape split squeeze to transpose unsqueeze view".split()
+    ),
+)
 _MAKING = (*BINARY[:NUM_BINARY], *COMPARE, operator.neg, operator.invert)  # of new tensors
 
 
@@ -75,8 +86,40 @@ class Checkpoint:
         return (*map(len, lists), recorder.last_save)
 
 
+class SecondRun:
+    """A checkpoint whose second run does more than compute, which PyTorch does once in each pass along the tape: `register` of
+    its call, `nodes` of the tape that its results are of, `freed_by`: the register of the pass that frees these."""
+
+    def __init__(self, register, nodes):
+        self.register, self.nodes, self.freed_by = register, nodes, None
+
+
 class Checkpoints:
     """What a recorder does for checkpoints."""
+
+    def init_checkpoints(self):
+        self.region = None  # Checkpoint, while its function runs
+        self.second_runs = []  # SecondRun
+        self.freed = []  # those that the pass frees which is next
+
+    def frees_tape(self, outputs):
+        """Before a pass from these tensors that keeps nothing of the tape for another one."""
+        seen, todo = set(), [output.object.grad_fn for output in outputs]
+        while todo:
+            node = todo.pop()
+            if node is not None and node not in seen:
+                seen.add(node)
+                todo += [each for each, _ in node.next_functions]
+        self.freed = [run for run in self.second_runs if run.freed_by is None and seen.issuperset(run.nodes)]
+
+    def check_second_runs(self):
+        """Requires that the plan itself frees the tape of checkpoints whose second run does more than compute: others could go
+        back along it as often as they want, and further, as PyTorch does in other ways."""
+        made = {step[1] for step in self.steps}
+        for run in self.second_runs:
+            if run.register in made and run.freed_by not in made:
+                self.options.without_second_runs.add(self.code)
+                raise NoRow(f"{NAME} with random numbers that are not kept, or statistics, without a backward pass")
 
     def call_checkpoint(self, view, frame, callee, arguments, names):
         if self.options.backend is not None or self.transform is not None or self.traced or _C._is_transformed():
@@ -166,6 +209,8 @@ class Checkpoints:
         made = {step[1] for step in self.steps[region.first_step :]}
         nodes = [node for node in segment.nodes if node.register in made or not made.isdisjoint(refs_in(node))]
         kept = [step for step in segment.outside if id(step) not in known]
+        nodes, counts = self.without_counts(nodes)
+        nodes, autocast = self.without_autocast(nodes)
         nodes = self.without_parts(nodes, kept, results)
         inside = {node.register for node in nodes}
         checks, delayed = self.checks_of_checkpoint(segment, known, made)
@@ -176,10 +221,11 @@ class Checkpoints:
         inputs = dict.fromkeys(register for node in nodes for register in refs_in(node) if register not in inside)
         if not any(self.is_tensor(self.values[register]) for register in outputs):
             raise NoRow(f"{NAME} that computes nothing")
-        self.require_pure(nodes, inputs, outputs, region.keeps_state)
+        self.require_pure(nodes, inputs, outputs)
+        effects = self.effects_of(nodes, counts, region)
         if self.require_own_writes(nodes) or asks:
             checks += self.checks_of_kinds(inputs)
-        steps = self.steps_of_checkpoint(nodes, list(inputs), outputs, region)
+        steps = self.steps_of_checkpoint(nodes, list(inputs), outputs, region, effects, autocast)
         self.steps[:] = [*before, *kept, *checks, *segment.pins, *steps, *structures, *delayed]
         gone = made - {step[1] for step in self.steps}
         for key, value in list(self.checked.items()):
@@ -188,6 +234,33 @@ class Checkpoints:
         self.num_traced = min(self.num_traced, region.first_step)
         self.num_saved += INSTRUCTIONS_OF_CHECKPOINT + INSTRUCTIONS_OF_CALL * len(nodes)
         return result
+
+    def without_counts(self, nodes):
+        """The calls without those that count calls of modules, and of these the registers and numbers."""
+        counts = [node for node in nodes if node.function is torch.Tensor.add_ and node.effect]
+        rest = [node for node in nodes if node not in counts]
+        taken = {register for node in rest for register in refs_in(node)}
+        if any(node.register in taken for node in counts):
+            raise NoRow(f"{NAME} that reads a count of calls")
+        return rest, [(node.arguments[0].register, node.arguments[1]) for node in counts]
+
+    def without_autocast(self, nodes):
+        """The calls, and the mode of autocast that the function sets for all of them, but for those that are the same in it."""
+        modes = {node.modes for node in nodes if node.modes is not None and node.modes != tuple(self.modes)}
+        if not modes or self.modes:
+            return nodes, None
+        found, rest = modes.pop(), [node for node in nodes if not node.ends_casts]
+        for node in rest:
+            is_same = any(node.function is each for each in SAME_IN_AUTOCAST) or not self.is_of_tensors_at(
+                node.register
+            )
+            if node.modes is None and node.grad_mode is None and not is_same:
+                raise NoRow(f"{NAME} with autocast for a part of the function")
+        if modes or len(found) != 1 or found[0][0] != "autocast":
+            raise NoRow(f"{NAME} with several modes")
+        for node in rest:
+            node.modes = None
+        return rest, found[0]
 
     def without_parts(self, nodes, kept, results):
         """The calls without those that only take what was computed before out of its container, or ask for its kind, which are
@@ -279,7 +352,7 @@ class Checkpoints:
             need(register)
         return list(found), structures
 
-    def require_pure(self, nodes, inputs, outputs, may_draw):
+    def require_pure(self, nodes, inputs, outputs):
         """Requires that all calls may be in one graph, which only computes."""
         if self.calls_added():
             raise NoRow(f"{NAME} of what other functions compute")
@@ -288,19 +361,34 @@ class Checkpoints:
             is_of_tape = any(node.function is each for each in (GRAD, REQUIRES_GRAD, begin_tape))
             if (
                 (node.modes is not None and node.modes != tuple(self.modes))
-                or node.effect
+                or (node.effect and not any(node.function is each for each in NORMS))
                 or node.ends_casts
                 or is_of_tape
             ):
                 raise NoRow(f"{NAME} with a call of {name}")
             if not is_wanted(node, self.values):
                 raise NoRow(f"{NAME} with a call of {name}, which compiled graphs have not")
-            if node.is_random and not may_draw:
-                raise NoRow(f"{NAME} with random numbers that are not kept")
         if any(is_of_tensors(each) and not is_tensor(each) for each in self.objects_in(inputs)):
             raise NoRow(f"{NAME} that takes containers of tensors")
         if share_memory(self.objects_in(inputs), self.objects_in(outputs)):
             raise NoRow(f"{NAME} that returns what shares memory")
+
+    def effects_of(self, nodes, counts, region):
+        """What both runs do besides computing: (registers of statistics, registers and numbers of counts, whether random
+        numbers are drawn anew). PyTorch's second run stops where all is computed that the tape keeps, so the last call with
+        an effect is to be one of which it keeps something."""
+        statistics = list(dict.fromkeys(register for node in nodes for register in node.effect or ()))
+        draws_anew = not region.keeps_state and any(node.is_random for node in nodes)
+        last = next((node for node in reversed(nodes) if node.effect or (draws_anew and node.is_random)), None)
+        if counts and last is None:
+            raise NoRow(f"{NAME} of a function that changes something")
+        if last is not None:
+            if self.code in self.options.without_second_runs:
+                raise NoRow(f"{NAME} with random numbers that are not kept, or statistics, without a backward pass")
+            is_known = any(last.function is each for each in (*NORMS, *DROPOUTS))
+            if region.is_reentrant or not is_known or not self.values[last.register].object.requires_grad:
+                raise NoRow(f"{NAME} with random numbers that are not kept, or statistics")
+        return statistics, counts, draws_anew
 
     def require_own_writes(self, nodes):
         """Requires that what calls write to is memory that the checkpoint itself has made, and that nothing on the tape was
@@ -339,7 +427,7 @@ class Checkpoints:
     def objects_in(self, registers):
         return [self.values[register].object for register in registers]
 
-    def steps_of_checkpoint(self, nodes, inputs, outputs, region):
+    def steps_of_checkpoint(self, nodes, inputs, outputs, region, effects, autocast):
         is_exact = "exact" in (self.options.numerics, options.numerics)
         function = compile_nodes(nodes, inputs, outputs, self.values, is_exact)
         if function is None:
@@ -350,7 +438,8 @@ class Checkpoints:
         if len(outputs) > 1:
             self.see(result, tuple(self.objects_in(outputs)))
             self.places[result] = self.here
-        autocast = self.modes[0] if self.is_in_autocast() else None
+        autocast = self.modes[0] if self.is_in_autocast() else autocast
+        statistics, counts, draws_anew = effects
         if region.is_reentrant:
             taken = list(dict.fromkeys([*inputs, *region.saved]))
             given = [taken.index(register) for register in region.saved]
@@ -358,10 +447,20 @@ class Checkpoints:
             inputs = taken
         else:
             saved = [place for place, register in enumerate(inputs) if register in region.saved]
-            checkpointed = Checkpointed(function, draws, saved, autocast)
+            checkpointed = Checkpointed(function, draws, saved, autocast, len(inputs))
+            checkpointed.statistics = [place for place, register in enumerate(inputs) if register in statistics]
+            checkpointed.draws_anew = draws_anew
+            checkpointed.counts = [(len(inputs) + place, number) for place, (_, number) in enumerate(counts)]
+            inputs = [*inputs, *(register for register, _ in counts)]
+            if statistics or draws_anew:
+                nodes = [each.grad_fn for each in self.objects_in(outputs) if is_tensor(each) and each.requires_grad]
+                self.second_runs.append(SecondRun(result, nodes))
+                taken = [self.values[register].object for register in inputs]
+                checkpointed.known_for = tuple([is_tensor(each) and each.requires_grad for each in taken])
         self.values[callee] = Value(callee, checkpointed, fixed=True, typed=True)
-        if draws:
-            self.effects[result] = []
+        written = [*statistics, *(register for register, _ in counts)]
+        if draws or written:
+            self.effects[result] = written
         steps = [
             ("LoadConst", callee, -1, -1, checkpointed, ()),
             ("Call", result, callee, -1, None, tuple(inputs)),

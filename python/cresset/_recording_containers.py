@@ -23,6 +23,7 @@ from ._recording_values import (
     PLAIN,
     SEQUENCES,
     SUSPENDS,
+    TENSORS,
     Cell,
     Closure,
     Count,
@@ -31,6 +32,7 @@ from ._recording_values import (
     Generator,
     Iterator,
     Keywords,
+    Mapped,
     Modules,
     NewFunction,
     NewObject,
@@ -58,6 +60,8 @@ OF_ADDED_HANDLERS = {
     "STORE_FAST_LOAD_FAST",
     "SWAP",
 }
+
+MAX_ROWS = 256  # of what a `zip` or `map` of generators yields at once
 
 
 def passes_by(code, target, scope):
@@ -282,6 +286,8 @@ class Containers:
             return self.is_in_set(container, value)
         if not isinstance(container, (Value, NewSet)) or not isinstance(value, Value) or isinstance(value, Fresh):
             raise NoRow("a search in a container")
+        if self.is_tensor(value) and type(container) is Value and type(container.object) in (dict, DEFAULTDICT):
+            return self.has_tensor(container, value)
         if self.has_plain_equality(value) and type(value.object) not in PLAIN:
             if isinstance(container, Fresh):
                 return self.contains_object(container.items, value)
@@ -676,7 +682,7 @@ class Containers:
             frame.stack += reversed(items)
 
         value = frame.stack.pop()
-        if isinstance(value, Generator):
+        if isinstance(value, (Generator, Zipped, Pairs, View, Range)):
             self.all_of(value, finish)
         else:
             finish(self.parts_of(value))
@@ -753,14 +759,48 @@ class Containers:
                     return
                 row.append(column.items[column.at])
                 column.at += 1
-            take(Fresh(tuple, row))
+            if isinstance(zipped, Mapped):
+                self.call_with_row(zipped, row, take)
+            else:
+                take(Fresh(tuple, row))
 
         def add(value):
+            if not is_object(value):
+                raise NoRow("a zip of what is not known yet")
             row.append(value)
             go_on()
             return False
 
         go_on()
+
+    def call_map(self, callee, arguments, names):
+        if len(arguments) < 2 or names:
+            raise NoRow("a map of other arguments")
+        self.identical(callee)
+        function, *columns = arguments
+        for value in columns:
+            if isinstance(value, Fresh):
+                self.register(value)  # from now on it does not grow
+        self.pending = Mapped(function, [self.column_of(value) for value in columns])
+        self.over_views += [self.pending] * self.is_over_views(columns)
+
+    def call_with_row(self, mapped, row, take):
+        """Calls `take` with what a `map` computes next."""
+        self.pending = None
+        self.call_of(self.view, self.frames[-1], mapped.function, row, ())
+        frame = self.entering
+        if frame is None:
+            take(self.pending)
+            return
+        if frame.finish is not None or frame.result is not None or frame.drops or frame.generator is not None:
+            raise NoRow("a map of other than a function")
+
+        def finish(value):
+            self.pending = None
+            take(value)
+            return self.pending
+
+        frame.finish = finish
 
     def iterated(self, value):
         """The elements that an iteration over it yields."""
@@ -780,6 +820,9 @@ class Containers:
             items = self.items_of(value)
         elif self.is_tensor(value):
             items = self.rows_of(value)
+        elif type(value) is Value and type(value.object) is str and len(value.object) <= MAX_ROWS:
+            self.pin(value)
+            items = [self.constant(each) for each in value.object]
         elif isinstance(value, Value) and issubclass(type(value.object), tuple(CONTAINERS)):
             items = self.submodules(value)
         else:
@@ -966,18 +1009,30 @@ class Containers:
         if generator.take(value):
             self.entering = frame
 
-    def all_of(self, value, finish):
-        """Calls `finish` with the list of what an iteration over the value yields, now or when a generator ends."""
-        if not isinstance(value, Generator):
-            finish(list(self.iterated(value)))
-            return
+    def all_of(self, value, finish, may_be_unseen=False):
+        """Calls `finish` with the list of what an iteration over the value yields, now or when a generator ends.
+        `may_be_unseen`: among these may be registers of calls whose results are in what the instruction makes."""
         items = []
 
         def take(item):
             items.append(item)
             return True
 
-        self.run_generator(value, take, lambda: finish(items))
+        if isinstance(value, Generator):
+            self.run_generator(value, take, lambda: finish(items))
+        elif isinstance(value, Zipped):
+            self.take_rows(value, items, finish, may_be_unseen)
+        else:
+            finish(list(self.iterated(value)))
+
+    def take_rows(self, zipped, items, finish, may_be_unseen):
+        def take(item):
+            if (not is_object(item) and not may_be_unseen) or len(items) >= MAX_ROWS:
+                raise NoRow("an iteration that is long, or over what is not known yet")
+            items.append(item)
+            self.take_rows(zipped, items, finish, may_be_unseen)
+
+        self.next_of(zipped, take, lambda: finish(items))
 
     def call_any_or_all(self, callee, arguments, names):
         if len(arguments) != 1 or names:
@@ -1014,8 +1069,11 @@ class Containers:
             return
 
         def finish(items):
-            if function in (list, tuple):
+            if function in (list, tuple) and all(map(is_object, items)):
                 self.pending = Fresh(function, items)
+            elif function in (list, tuple):
+                self.transformed = lambda made: self.see_elements(function, made, items)
+                self.pending = Fresh(function, [])
             elif function is sum:
                 self.pending = self.sum_of(items, rest[0] if rest else self.constant(0))
             elif len(items) > 1:
@@ -1023,7 +1081,21 @@ class Containers:
             else:
                 raise NoRow(f"a {function.__name__} of fewer than two numbers")
 
-        self.all_of(arguments[0], finish)
+        self.all_of(arguments[0], finish, may_be_unseen=function in (list, tuple))
+
+    def see_elements(self, kind, made, items):
+        """A list or tuple that the instruction has made, of which some elements are registers of calls."""
+        if type(made) is not kind or len(made) != len(items):
+            raise NoRow("a list of other elements")
+        for place, item in enumerate(items):
+            if item in self.written:
+                items[place] = self.values[self.written[item]]  # the same object
+            elif not is_object(item):
+                if type(made[place]) not in (*TENSORS, *PLAIN):
+                    raise NoRow(f"a result of class {type(made[place]).__name__}")
+                self.see(item, made[place])
+                items[place] = self.typed(self.values[item])
+        return Fresh(kind, items)
 
     def sum_of(self, items, total):
         numbers = list(itertools.takewhile(self.is_number, [total, *items]))[1:]

@@ -59,6 +59,62 @@ class Defaults:
         self.known(value)
         return value.object
 
+    # ---- Tensors as keys
+
+    def key_of_tensor(self, value):
+        """What stands for the key that a tensor is: a tuple of the register by which the plan knows it. The plan's end checks
+        which of those that it reads are one tensor, if it sets elements by them."""
+        register = self.register(self.typed(value))
+        if not self.is_read(register) and register not in self.new:
+            raise NoRow("a key that is a tensor of the plan's")
+        if register not in self.names_of_leaves:
+            self.names_of_leaves[register] = value.object
+        first = next(key for key, object in self.names_of_leaves.items() if object is value.object)
+        return (first,)
+
+    def tensor_of_key(self, key):
+        """The object that a key is."""
+        return self.names_of_leaves[key[0]] if type(key) is tuple else key
+
+    def has_tensor(self, container, value):
+        """Whether a dict has a tensor for a key; checked."""
+        key = self.key_of_tensor(value)
+        if self.stored_item(self.register(container), key) is not None:
+            return True
+        known = ("has", container.register, key)
+        if known not in self.checked:
+            self.typed(container)
+            found = self.checked[known] = dict.__contains__(container.object, value.object)
+            register = self.emit(
+                "Call", self.register(self.constant(dict.__contains__)), inputs=[container.register, *key]
+            )
+            self.see(register, found)
+            self.check("CheckIs", register, object=found)
+        return self.checked[known]
+
+    def element_of_tensor(self, container, value):
+        """What a dict has for a tensor: `self.state[p]`."""
+        key = self.key_of_tensor(value)
+        names, register = container.object, self.register(container)
+        self.pending = self.stored_item(register, key)
+        if self.pending is not None:
+            return
+        known = ("item", register, key)
+        if known in self.checked:
+            self.pending = self.checked[known]
+        elif dict.__contains__(names, value.object):
+            self.typed(container)
+            found = dict.get(names, value.object)
+            result = self.emit("Call", self.register(self.constant(dict.get)), inputs=[register, *key])
+            self.pending = self.checked[known] = self.values[result] = Value(result, found)
+            self.dicts[result] = found
+            if type(found) is not dict:
+                self.has_tensor(container, value)
+            self.typed(self.pending)
+        else:
+            self.has_tensor(container, value)
+            self.missing_element(container, key)
+
     def call_id(self, callee, arguments, names):
         """The number of an object that is there when the plan begins, which lives as long as that runs."""
         (value,) = arguments if len(arguments) == 1 and not names else (None,)
@@ -123,11 +179,17 @@ class Defaults:
             self.pending = found
         elif key in names:
             self.pending = self.dict_item(register, key, names[key])
-        elif names.default_factory is None:
-            self.lacks_key(container, key)
-            self.raises(KeyError, "a key that is not there", Raised(KeyError, [self.constant(key)]))
         else:
             self.lacks_key(container, key)
+            self.missing_element(container, key)
+
+    def missing_element(self, container, key):
+        """What a dict, or a defaultdict, does about an element that it has not."""
+        names, register = container.object, self.register(container)
+        if type(names) is not DEFAULTDICT or names.default_factory is None:
+            raised = Raised(KeyError, None if type(key) is tuple else [self.constant(key)])
+            self.raises(KeyError, "a key that is not there", raised)
+        else:
             made = self.emit("GetAttr", register, object="default_factory")
             self.see(made, names.default_factory)
             factory = self.values[made]

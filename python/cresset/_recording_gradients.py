@@ -5,6 +5,7 @@ it does besides is to that tape, which a plan that is given up leaves behind. So
 brings a tape or hooks of its own (`are_plain_leaves`).
 """
 
+import functools
 import operator
 
 import torch
@@ -39,6 +40,30 @@ def copy_of_gradient(gradient, leaf):
     return torch.empty_like(leaf, requires_grad=False).copy_(gradient)
 
 
+class SavedFlag:
+    """Whether a tensor requires gradients, which a call puts back."""
+
+    def __init__(self, tensor):
+        self.tensor, self.flag = tensor, tensor.requires_grad
+
+    def __call__(self):
+        self.tensor.requires_grad_(self.flag)
+
+
+def require_now(function, *arguments):
+    """True, as the function says; else it raises, so that the plan is given up before its next call."""
+    if not function(*arguments):
+        raise RuntimeError("a tape of another kind")
+    return True
+
+
+def copy_fitting(out, value):
+    """What `function(..., out=out)` does with its result, where that has the sizes and the dtype of `out`; else it raises."""
+    if out.shape != value.shape or out.dtype != value.dtype:
+        raise RuntimeError("a result of other sizes or of another dtype than out")
+    return out.copy_(value)
+
+
 _OPERATORS = (
     *BINARY,
     *COMPARE,
@@ -49,6 +74,7 @@ _OPERATORS = (
     GRAD,
     REQUIRES_GRAD,
     begin_tape,
+    copy_fitting,
     copy_of_gradient,
     _C._as_gradients,
 )
@@ -109,14 +135,25 @@ class Gradients:
         """Checks that the tape of what is computed begins in the plan."""
         steps = {step[1]: step for step in self.steps}
         outside = self.tensors_from_outside()
-        if any(steps[register][0] == "Call" for register in outside) or self.calls_added():
+        if any(self.is_computed(steps[register]) for register in outside) or self.calls_added():
             raise NoRow(f"{name} along what other functions compute")
         if not are_plain_leaves(*outside.values()):
             raise NoRow(f"{name} along what was computed before, or with hooks")
-        function = self.register(self.constant(are_plain_leaves))
-        result = self.emit("Call", function, inputs=list(outside))
+        self.require_of_tape(are_plain_leaves, (), outside)
+
+    def require_of_tape(self, function, first, outside):
+        """Checks what a function says of tensors, where a pass along the tape begins if the plan has set flags of theirs."""
+        first = [self.register(self.constant(each)) for each in first]
+        if self.flags:
+            function = functools.partial(require_now, function)
+        result = self.emit("Call", self.register(self.constant(function)), inputs=[*first, *outside])
         self.see(result, True)
-        self.check("CheckIs", result, object=True)
+        if not self.flags:
+            self.check("CheckIs", result, object=True)
+
+    def is_computed(self, step):
+        """Whether a step computes what it makes, rather than finds it."""
+        return step[0] == "Call" and self.values[step[2]].object is not dict.get
 
     def tensors_from_outside(self):
         """{register: tensor} of those that the plan has and that its calls have not computed."""
@@ -158,9 +195,13 @@ class Gradients:
         """`requires_grad_` of a tensor that a call of the plan has made: it becomes a leaf of the plan's own."""
         value = arguments[0] if arguments else None
         flag = argument_of(arguments, names, "requires_grad", 1)
-        if len(arguments) == 2 and flag is not None and self.is_off_tape(value) and not self.flag_of(flag):
+        is_known = len(arguments) == 2 and flag is not None and not self.flags
+        if is_known and self.is_off_tape(value) and not self.flag_of(flag):
             self.identical(callee)
             self.pending = value  # as it is
+            return
+        if self.is_tensor(value) and value.object.is_leaf and self.is_read(self.register(value)):
+            self.set_flag(callee, value, True if flag is None else self.flag_of(flag))
             return
         may_be = (
             self.options.backend is None
@@ -179,6 +220,38 @@ class Gradients:
         self.see(register, value.object)
         self.written[register] = value.register
         self.pending = value  # the same object
+
+    def set_flag(self, callee, value, flag):
+        """`requires_grad_` of a leaf that is there, which is put back if the plan is given up."""
+        self.not_in_transform("a tensor's requires_grad_")
+        if (
+            self.options.backend is not None
+            or self.region is not None
+            or _C._is_transformed()
+            or self.traced_functions()
+        ):
+            raise NoRow("a tensor's requires_grad_")
+        self.identical(callee)
+        self.check_untransformed()
+        leaf = self.leaf(value, "a tensor's requires_grad_")
+        self.emit("Save", self.register(self.constant(SavedFlag)), inputs=[leaf.register])
+        inputs = [value.register, self.register(self.constant(flag))]
+        register = self.compute("Call", self.register(self.constant(REQUIRES_GRAD)), inputs=inputs)
+        self.see(register, value.object)
+        self.written[register] = value.register
+        self.flags[leaf.register] = flag
+        self.pending = value
+
+    def traced_functions(self):
+        """Whether the plan calls traces of transforms, which depend on what requires gradients when it begins."""
+        return any(kind == "Call" and is_traced(self.values[a].object) for kind, _, a, *_ in self.steps)
+
+    def flag_at(self, owner):
+        """The Value of `requires_grad` of a tensor that the plan has set it of; None of others."""
+        if not self.flags or not self.is_read(self.register(owner)):
+            return None
+        leaf = self.leaf(owner, "a tensor's requires_grad")
+        return self.constant(self.flags[leaf.register]) if leaf.register in self.flags else None
 
     def is_off_tape(self, value):
         """Whether a tensor requires no gradients, checked."""

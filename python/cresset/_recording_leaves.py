@@ -16,7 +16,7 @@ from ._segments import TENSORS
 BACKWARD, BACKWARD_CODE = torch.Tensor.backward, torch.Tensor.backward.__code__
 BACKWARD_OF_TENSORS = torch.autograd.backward
 BACKWARD_OF_TENSORS_CODE = BACKWARD_OF_TENSORS.__code__
-GRAD_OF_TENSORS = torch.Tensor.grad
+GRAD_OF_TENSORS, DATA_OF_TENSORS = torch.Tensor.grad, torch.Tensor.data
 ADD = torch.Tensor.add_
 #: How many instructions of CPython take as long as what is Python of a backward pass.
 INSTRUCTIONS_OF_BACKWARD = 300
@@ -34,6 +34,8 @@ class Leaves:
 
     def init_leaves(self):
         self.leaves = {}  # identity of a tensor -> the Value that it was first seen as
+        self.flags = {}  # register of a leaf -> whether it requires gradients, of those that the plan has set
+        self.redirected = set()  # identities of tensors whose `.data` the plan sets at its end
         self.names_of_leaves = {}  # registers that hold leaves -> the tensor
         self.gradients = {}  # register of a leaf -> the Value of its `.grad`, as it is at this instruction
         self.copies = set()  # registers of gradients with a tape, which passes of the plan have made
@@ -112,7 +114,31 @@ class Leaves:
             raise NoRow("an object that is replaced, whose freeing may be noticed")
         self.store_gradient(leaf, value)
 
+    def set_data(self, owner, value):
+        """`p.data = value` of what is there, at the plan's end: until then nothing may look at p."""
+        what = "a tensor's data that is set"
+        self.not_in_transform(what)
+        if self.options.backend is not None or not self.is_tensor(value) or not self.is_read(self.register(owner)):
+            raise NoRow(what)
+        is_plain = self.class_attribute(owner, "data") is DATA_OF_TENSORS
+        if not is_plain or self.class_attribute(owner, "__setattr__") is not OBJECT_SETATTR:
+            raise NoRow(what)
+        self.names_of_leaves[owner.register] = owner.object
+        register = next(key for key, object in self.names_of_leaves.items() if object is owner.object)
+        self.redirected.add(id(owner.object))
+        self.stores.append((register, DATA_OF_TENSORS, self.typed(value)))
+
+    def not_redirected(self, registers):
+        """Requires that none of them holds a tensor that is other memory by now."""
+        for register in registers:
+            value = self.values.get(register)
+            if self.is_tensor(value) and self.is_read(register):
+                self.names_of_leaves[register] = value.object
+                if id(value.object) in self.redirected:
+                    raise NoRow("a tensor whose data was set")
+
     def store_gradient(self, leaf, value):
+        self.before_effect()
         self.gradients[leaf.register] = value
         self.stores.append((leaf.register, GRAD_OF_TENSORS, value))
 
@@ -120,10 +146,12 @@ class Leaves:
         """Checks which of the leaves that the plan reads are one tensor."""
         made, numbers = {step[1] for step in self.steps}, {}
         names = {register: object for register, object in self.names_of_leaves.items() if register in made}
-        are_set = any(key is GRAD_OF_TENSORS for _, key, _ in self.stores)
+        kinds = (GRAD_OF_TENSORS, DATA_OF_TENSORS)
+        are_set = self.flags or any(key in kinds or type(key) is tuple for _, key, _ in self.stores)
         if not are_set and len(set(map(id, names.values()))) == len(names):
             return
         pattern = tuple(numbers.setdefault(id(object), len(numbers)) for object in names.values())
+        self.redirected = set()  # the check comes before all that is set
         self.require(_C._are_same_objects, pattern, list(names))
 
     def require(self, function, pattern, registers):
@@ -171,6 +199,9 @@ class Leaves:
         there = [value for _, value in before if not self.is_none(value)]
         if "create_graph" not in flags:
             self.check_gradients(name, there, outside)
+        self.freed = []
+        if not flags and "inputs" not in given:
+            self.frees_tape(outputs)
         versions = [None if value.object is None else value.object._version for _, value in before]
         self.num_calls += 1
         self.num_saved += INSTRUCTIONS_OF_BACKWARD
@@ -226,13 +257,13 @@ class Leaves:
     def leaves_of_tape(self, name, outside):
         """The leaves that a tape may lead to which the plan has recorded: each run checks that these are all."""
         steps, made = {step[1]: step for step in self.steps}, self.made_of_tensors()
-        if any(steps[register][0] == "Call" for register in outside) or self.calls_added():
+        if any(self.is_computed(steps[register]) for register in outside) or self.calls_added():
             raise NoRow(f"{name} along what other functions compute")
         required = tuple(tensor.requires_grad for tensor in outside.values())
         own = self.leaves_made(name, made)
         if not _C._are_leaves(required, *outside.values()):
             raise NoRow(f"{name} along what was computed before, or with hooks")
-        self.require(_C._are_leaves, required, list(outside))
+        self.require_of_tape(_C._are_leaves, (required,), outside)
         leaves = {}
         for register, tensor in outside.items():
             if tensor.requires_grad:
@@ -326,6 +357,9 @@ class Leaves:
             inputs.append(self.register(self.constant(flag)))
         function = self.register(self.constant(GRAD))
         result = self.compute("Call", function, object=tuple(names), inputs=inputs)
+        for run in self.freed:
+            run.freed_by = result
+        self.freed = []
         return self.parts_made(result, tuple([torch.empty_like(example) for example in examples]))
 
     def parts_made(self, register, objects):

@@ -20,6 +20,10 @@ def _operators_of_lists():
         method = getattr(torch.Tensor, name.removeprefix("_foreach_"), None)
         if name.startswith("_foreach_") and (is_functional(method) or is_in_place(method)):
             found[id(getattr(torch, name))] = getattr(torch, name), method
+    for name, of_tensors in (("maximum", "clamp_min"), ("minimum", "clamp_max")):
+        for end in ("", "_"):
+            function, method = getattr(torch, f"_foreach_{name}{end}"), getattr(torch.Tensor, of_tensors + end)
+            found[id(function)] = function, method
     found[id(torch._foreach_norm)] = torch._foreach_norm, torch.linalg.vector_norm
     return found
 

@@ -1,14 +1,35 @@
 """Rows of frame capture for `with` statements, and the modes of torch that some set: each call in one is made in its modes
 (`_C._CallInModes`), and nothing is left of them. Part of `_recording.py`."""
 
+import contextlib
+import types
+
 import torch
 
 from . import _C
-from ._recording_values import CASTS, CONTEXTS, GRAD_MODES, BoundMethod, Context, EndOfMode, NoRow, Value
+from ._recording_values import (
+    CASTS,
+    CONTEXTS,
+    GRAD_MODES,
+    BoundMethod,
+    Context,
+    EndOfManager,
+    EndOfMode,
+    Generator,
+    Manager,
+    NoRow,
+    RealCell,
+    Value,
+)
 from ._rows import argument_of
 
 RECORD = torch.autograd.profiler.record_function
 RECORD_CODES = {function: function.__code__ for function in (RECORD.__init__, RECORD.__enter__, RECORD.__exit__)}
+MANAGER_CODE = contextlib.contextmanager(lambda: None).__code__
+MANAGER = type(contextlib.contextmanager(lambda: iter(()))())
+MANAGER_METHODS = {
+    name: (getattr(MANAGER, name), getattr(MANAGER, name).__code__) for name in ("__init__", "__enter__", "__exit__")
+}
 AUTOCAST_ARGUMENTS = ("device_type", "dtype", "enabled", "cache_enabled")
 _drop_casts = _C._KeptCasts()
 _set_grad_enabled = torch._C._set_grad_enabled
@@ -165,6 +186,34 @@ class Modes:
             self.see(self.emit("Call", self.register(self.constant(_drop_casts))), None)
         self.pending = self.constant(None)
 
+    # ---- contextlib.contextmanager
+
+    def call_manager(self, callee, arguments, names):
+        """A call of what contextlib.contextmanager makes of a function: a generator, of which a `with` statement runs the one
+        part before its body, and the other after it."""
+        self.check("CheckCode", self.register(callee), object=MANAGER_CODE)
+        self.member_version(self.constant(MANAGER))
+        for name, (function, code) in MANAGER_METHODS.items():
+            if getattr(MANAGER, name) is not function:
+                raise NoRow("a context manager of another kind")
+            self.has_code(function, code)
+        function = RealCell(callee, MANAGER_CODE.co_freevars.index("func")).read(self)
+        if type(function.object) is not types.FunctionType:
+            raise NoRow("a context manager of other than a function")
+        self.call_function(function, arguments, names)
+        if not isinstance(self.pending, Generator):
+            raise NoRow("a context manager of other than a generator")
+        self.pending = Manager(self.pending)
+
+    def leave_manager(self, manager):
+        self.run_generator(manager.generator, self.end_late, lambda: setattr(self, "pending", self.constant(False)))
+
+    def end_early(self):
+        raise NoRow("a context manager that yields nothing")
+
+    def end_late(self, value):
+        raise NoRow("a context manager that yields twice")
+
     def BEFORE_WITH(self, view, frame, argument):
         manager = frame.stack.pop()
         if isinstance(manager, Context) and manager.mode is None:
@@ -174,6 +223,10 @@ class Modes:
             end = EndOfMode(len(self.modes))
             self.enter_mode(manager.mode if isinstance(manager, Context) else self.mode_of_object(manager))
             frame.stack += [end, manager if type(manager) is Value else self.constant(None)]
+            return
+        if isinstance(manager, Manager):
+            frame.stack.append(EndOfManager(manager.generator))
+            self.run_generator(manager.generator, self.take_one, self.end_early)
             return
         enter, leave = (self.special_method(manager, name) for name in ("__enter__", "__exit__"))
         if enter is None or leave is None:

@@ -158,7 +158,11 @@ class Objects:
             self.super_attribute(frame, owner, name, as_method)
             return
         if isinstance(owner, NamedTuple):
-            self.push_callable(frame, self.field_of(owner, name), as_method)
+            found = next((base.__dict__[name] for base in owner.kind.__mro__ if name in base.__dict__), None)
+            if as_method and type(found) is types.FunctionType and looks_up_plainly(owner.kind):
+                self.push_method(frame, self.member_of_class(owner.owner, name), owner)
+            else:
+                self.push_callable(frame, self.field_of(owner, name), as_method)
             return
         if isinstance(owner, Raised) and name == "args" and owner.arguments is not None and not as_method:
             frame.stack.append(Fresh(tuple, list(owner.arguments)))
@@ -267,6 +271,8 @@ class Objects:
                 self.push_method(frame, method, owner)
             else:
                 frame.stack.append(BoundMethod(method, owner))
+        elif name == "requires_grad" and not as_method and self.flag_at(owner) is not None:
+            frame.stack.append(self.flag_at(owner))
         elif name == "grad" and found is GRAD_OF_TENSORS and not as_method:
             self.gradient_of(owner)
         elif name == "grad_fn" and found is FUNCTION_OF_TENSORS and owner.object.is_leaf and not as_method:
@@ -340,6 +346,8 @@ class Objects:
         if found is NULL:
             raise NoRow(f"no attribute {name}")
         register = self.emit("ClassMember", self.register(owner), object=name)
+        if type(found) is classmethod and type(found.__func__) is types.FunctionType:
+            return self.bound_to_class(owner, register, found)
         if type(found) is staticmethod:
             register, found = self.emit("GetAttr", register, object="__func__"), found.__func__
             self.see(register, found)
@@ -351,6 +359,12 @@ class Objects:
         if type(found).__flags__ & STATIC_CLASS and type(found) is not types.FunctionType:
             self.versioned(value)  # which may become a descriptor
         return value
+
+    def bound_to_class(self, owner, register, found):
+        """A class method, in a register, of a class."""
+        function = self.emit("GetAttr", register, object="__func__")
+        self.see(function, found.__func__)
+        return BoundMethod(self.values[function], owner)
 
     def lazy_property_of(self, owner, name, kind):
         """What a class of torch.distributions shows of a parameter that is computed when it is asked for: an object that says
@@ -443,6 +457,9 @@ class Objects:
                 frame.stack.append(BoundMethod(value, owner))
             elif type(found) is types.MethodDescriptorType and as_method and is_of_static_class(found):
                 self.push_method(frame, self.constant(found), owner)
+            elif type(found) is classmethod and type(found.__func__) is types.FunctionType:
+                self.see(value.register, found)
+                self.push_callable(frame, self.bound_to_class(self.class_of(owner), value.register, found), as_method)
             elif type(found) is staticmethod:
                 function = self.emit("GetAttr", value.register, object="__func__")
                 self.see(function, found.__func__)
@@ -565,6 +582,7 @@ class Objects:
         """Appends to a list when the plan ends."""
         if not is_whole(value):
             raise NoRow("an iterator that is stored")
+        self.before_effect()
         self.typed(owner)
         entry = (self.register(owner), owner.object, value)
         self.stored.setdefault(None, []).append(entry)
@@ -580,6 +598,7 @@ class Objects:
             type(names) not in (dict, DEFAULTDICT) or ("__builtins__" in names and register not in self.globals)
         ):
             raise NoRow("a dict that code has its globals in")
+        self.before_effect()
         if self.has_views() and key is not CELL:
             raise NoRow("a dict that is changed while it may be iterated over")
         if self.swapped or self.listed:
@@ -591,11 +610,12 @@ class Objects:
             self.frees(found)
             register = next(entry[0] for entry in self.stored[key] if entry[1] is names)
         else:
-            if key is not CELL and key not in names:
+            if key is not CELL and self.tensor_of_key(key) not in names:
                 self.born.add((id(names), key))
             if ("item", register, key) not in self.checked:
                 self.grown[register] = names
-            before = self.checked.get(("item", register, key), names.get(key) if key is not CELL else None)
+            there = names.get(self.tensor_of_key(key)) if key is not CELL else None
+            before = self.checked.get(("item", register, key), there)
             self.frees(before)
             if is_watched(before.object if type(before) is Value else before):
                 raise NoRow("an object that is replaced, whose freeing may be noticed")
@@ -647,8 +667,8 @@ class Objects:
         if self.is_tensor(owner) and name == "requires_grad":
             self.set_requires_grad(owner, value)
             return
-        if self.is_tensor(owner) and name == "grad":
-            self.set_gradient(owner, value)
+        if self.is_tensor(owner) and name in ("grad", "data"):
+            (self.set_gradient if name == "grad" else self.set_data)(owner, value)
             return
         if not isinstance(owner, Value) or isinstance(owner, Fresh) or self.is_tensor(owner):
             raise NoRow("an attribute of a container or tensor that is set")

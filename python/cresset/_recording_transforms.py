@@ -101,6 +101,8 @@ class Transforms:
         transform, title = callee.object, name_of_transform(callee.object)
         if self.options.backend is not None or (_C._is_transformed() and not self.traced):
             raise NoRow(f"a call of {title} in a graph of a backend, or in a transform")
+        if self.flags:
+            raise NoRow(f"a call of {title} after requires_grad was set")
         self.identical(callee)
         self.has_code(transform, transform.__code__)
         if not self.traced:

@@ -213,6 +213,21 @@ class EndOfMode(Transient):
         self.depth = depth
 
 
+class Manager(Transient):
+    """What a function makes that contextlib.contextmanager has decorated: its generator."""
+
+    __slots__ = ("generator",)
+
+    def __init__(self, generator):
+        self.generator = generator
+
+
+class EndOfManager(Manager):
+    """What a `with` calls at its end, of such a one."""
+
+    __slots__ = ()
+
+
 class Super(Transient):
     """A `super()`: the class after which it looks, and the object."""
 
@@ -486,6 +501,16 @@ class Zipped(Transient):
 
     def __init__(self, columns):
         self.columns, self.has_ended = columns, False
+
+
+class Mapped(Zipped):
+    """A `map`: calls of a function with the rows of a `zip`, as far as they are asked for."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function, columns):
+        super().__init__(columns)
+        self.function = function
 
 
 OBJECT_GETATTRIBUTE = object.__getattribute__

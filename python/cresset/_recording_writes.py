@@ -11,8 +11,9 @@ import operator
 import torch
 
 from . import _C
-from ._recording_values import NoRow
-from ._rows import is_functional, is_in_place, memory_of_calls, was_added
+from ._recording_gradients import copy_fitting
+from ._recording_values import Fresh, NoRow, Value
+from ._rows import effect_of, is_functional, is_in_place, memory_of_calls, was_added
 from ._segments import BINARY, COMPARE, COMPUTES, STRUCTURES, UNARY, is_tensor, is_traced
 
 GRAD = torch.autograd.grad
@@ -82,6 +83,7 @@ class Writes:
         return True
 
     def saves_write(self, value, what, operands, place, function):
+        self.before_effect()
         tensor, modes = value.object, tuple(self.modes)
         if tensor.layout != torch.strided or not tensor.is_cpu or tensor.is_quantized or _C._is_transformed():
             raise NoRow(f"{what} of what is no dense tensor of the CPU, or in a transform")
@@ -110,6 +112,38 @@ class Writes:
         previous = self.register(self.constant(None)) if self.last_save is None else self.last_save
         inputs = [previous, *place, source, *unchecked]
         self.last_save = self.emit("Save", self.register(call), inputs=inputs)
+
+    def call_with_out(self, callee, arguments, names):
+        """`function(..., out=tensor)`: the function, and a copy of its result, which fits, into the tensor."""
+        name = callee.object.__name__
+        place = len(arguments) - len(names) + names.index("out")
+        out, what = arguments[place], f"a call of {name} with out="
+        rest, others = [*arguments[:place], *arguments[place + 1 :]], tuple(each for each in names if each != "out")
+        given = [self.known_object(value) for value in rest]
+        self.not_in_transform(what)
+        if not self.is_tensor(out) or effect_of(callee.object, rest, others)[0]:
+            raise NoRow(what)
+        found = self.result_of(callee.object, given, others)
+        if type(found) is not torch.Tensor or found.shape != out.object.shape or found.dtype != out.object.dtype:
+            raise NoRow(f"{what} that it does not fit")
+        self.call_functional(callee, rest, others)
+        result = self.values[self.pending] = Value(self.pending, found, typed=True)
+        self.argument(out)
+        is_owned = self.writes(out, what, [result])
+        if is_owned and not is_off(tuple(self.modes)):  # with gradients PyTorch raises
+            raise NoRow(f"{what} with gradients")
+        inputs = [self.register(out), self.register(result)]
+        function = self.register(self.constant(copy_fitting))
+        self.pending = self.compute("Call", function, inputs=inputs, owned=is_owned)
+        self.written[self.pending] = inputs[0]
+
+    def known_object(self, value):
+        """What an argument is in this run."""
+        if type(value) is Fresh:
+            return value.kind(map(self.known_object, value.items))
+        if type(value) is not Value:
+            raise NoRow("an argument of another kind")
+        return value.object
 
     def part_written(self, callee, arguments, names):
         """What `writes` is to know of a call that writes to a part of its first argument."""
@@ -175,6 +209,7 @@ class Writes:
         if callee is _C._as_gradients or (callee is GRAD and "create_graph" not in names):
             return set()
         is_known = is_functional(callee) or is_in_place(callee) or is_of_operators(callee) or is_traced(callee)
+        is_known = is_known or callee is copy_fitting
         if not is_known or was_added(callee) or "requires_grad" in (names or ()):
             return None
         if is_off(modes) or callee is torch.Tensor.detach or callee is torch.detach:

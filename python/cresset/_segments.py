@@ -9,6 +9,7 @@ What can't be said like this (identity of intermediate results, attributes of th
 stays as it was recorded.
 """
 
+import functools
 import math
 import operator
 import weakref
@@ -61,7 +62,7 @@ def devices_and_dtypes(*tensors):
 
 
 #: What reads nothing that a write to a tensor's memory changes.
-OF_KINDS = (*OF_SIZES, devices_and_dtypes, dict.get, getattr, kinds_of, _C._are_leaves, _C._are_same_objects,
+OF_KINDS = (*OF_SIZES, devices_and_dtypes, dict.get, dict.__contains__, getattr, kinds_of, _C._are_leaves, _C._are_same_objects,
             _C._have_own_memory)  # fmt: skip
 
 
@@ -272,7 +273,8 @@ class Segment:
         """Whether a call is to stay between the graph's: it drops casts, or reads what a write to a tensor from outside, of the
         program's or of a batch norm's statistics, may have changed."""
         function = self.recorder.values[step[2]].object
-        if ends_casts(function) or step[1] in self.recorder.written or self.recorder.effects.get(step[1]):
+        is_now = type(function) is functools.partial  # of require_now
+        if is_now or ends_casts(function) or step[1] in self.recorder.written or self.recorder.effects.get(step[1]):
             return True
         if type(function) is _C._CallInModes:
             function = function.function

@@ -47,18 +47,24 @@ def loop(make_optimizer, width=6):
     return net, make_optimizer(net.parameters())
 
 
+def training(net, optimizer, loss_of):
+    """The body of a training loop."""
+
+    def step(*arguments):
+        optimizer.zero_grad()
+        loss = loss_of(*arguments)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
 def of_optimizer(name, **options):
     def make():
         net, optimizer = loop(lambda p: getattr(torch.optim, name)(p, **options))
 
-        def step(x, y):
-            optimizer.zero_grad()
-            loss = F.cross_entropy(net(x), y)
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        return step, [net, optimizer], batch
+        return training(net, optimizer, lambda x, y: F.cross_entropy(net(x), y)), [net, optimizer], batch
 
     make.__name__ = f"train_with_{name}" + "".join(f"_{key}" for key in options if key != "lr")
     return program(make)
@@ -244,14 +250,7 @@ def frozen_layers():
         p.requires_grad_(False)
     optimizer = torch.optim.Adam([p for p in net.parameters() if p.requires_grad], lr=1e-2)
 
-    def step(x, y):
-        optimizer.zero_grad()
-        loss = F.cross_entropy(net(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step, [net], batch
+    return training(net, optimizer, lambda x, y: F.cross_entropy(net(x), y)), [net], batch
 
 
 @program
@@ -794,14 +793,7 @@ def quantization_aware():
     net = nn.Sequential(QLinear(6, 8), nn.ReLU(), QLinear(8, 3))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 
-    def step(x, y):
-        optimizer.zero_grad()
-        loss = F.cross_entropy(net(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step, [net], batch
+    return training(net, optimizer, lambda x, y: F.cross_entropy(net(x), y)), [net], batch
 
 
 @program
@@ -858,14 +850,11 @@ def mixture_of_experts():
     net = Moe()
     optimizer = torch.optim.Adam(net.parameters())
 
-    def step(x):
-        optimizer.zero_grad()
-        loss = (net(x) - x).square().mean()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step, [net], lambda i: (torch.randn(4 + i % 3, 6),)
+    return (
+        training(net, optimizer, lambda x: (net(x) - x).square().mean()),
+        [net],
+        lambda i: (torch.randn(4 + i % 3, 6),),
+    )
 
 
 @program

@@ -337,3 +337,34 @@ def test_gradients_through_random_numbers(draw):
             gradient = torch.autograd.grad(sum(part.sum() for part in parts), x)[0]
             found.append([total, drawn, gradient, torch.tensor(drawn.requires_grad), torch.get_rng_state()])
         assert all(map(torch.equal, *found)), i
+
+
+@cresset.allow_in_graph
+def in_no_graph(x):
+    return x * 2
+
+
+@pytest.mark.parametrize("call", [in_no_graph, lambda x: torch.randint_like(x, 5)], ids=["allowed", "random"])
+def test_fullgraph_refuses_before_effects(call):
+    """Of a call that no compiled graph has the error comes before what the function changes after it."""
+
+    class Counter:
+        count, found = 0, []
+
+    def f(counter, x, mean):
+        y = torch.tanh(x) + 1
+        z = call(y)
+        counter.count += 1
+        counter.found.append(z)
+        with torch.no_grad():
+            mean.add_(z.sum(0))
+        return z.sin() * 2
+
+    compiled, counter, mean = cresset.compile(f, fullgraph=True), Counter(), torch.zeros(3)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="which compiled graphs have not") as raised:
+            compiled(counter, torch.ones(2, 3), mean)
+        assert counter.count == 0 and not counter.found and not mean.any()
+        assert "Call it outside of the function" in str(raised.value) and str(f.__code__.co_firstlineno + 2) in str(
+            raised.value
+        )

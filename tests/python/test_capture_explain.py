@@ -138,29 +138,28 @@ def test_plans_that_hold_are_asked_first():
     assert plans[0].applied > 290 and sum(plan.failed for plan in plans) < 100, cresset.explain(compiled)
 
 
-def test_plans_that_take_turns():
-    """Neither overtakes the other again and again."""
+def plans_of_branches(count, period):
+    """The plans of a function after so many calls, of which one in `period` goes the other way."""
 
     def f(x, flag):
         y = torch.relu(x) + 1
         return torch.sin(y).sum() if flag else torch.cos(y).sum()
 
+    cresset.reset()
     compiled, x = cresset.compile(f), torch.randn(3)
-    for i in range(300):
-        assert torch.equal(compiled(x, i % 2 == 0), f(x, i % 2 == 0))
-    plans = cresset.explain(compiled).plans
-    assert sum(plan.failed for plan in plans) < 180, cresset.explain(compiled)
+    for i in range(count):
+        assert torch.equal(compiled(x, i % period == 0), f(x, i % period == 0))
+    return cresset.explain(compiled).plans
+
+
+def test_plans_that_take_turns():
+    """Neither overtakes the other again and again."""
+    plans = plans_of_branches(300, 2)
+    assert sum(plan.failed for plan in plans) < 180, plans
 
 
 def test_a_plan_that_fits_now_and_then_stays():
-    def f(x, flag):
-        y = torch.relu(x) + 1
-        return torch.sin(y).sum() if flag else torch.cos(y).sum()
-
-    compiled, x = cresset.compile(f), torch.randn(3)
-    for i in range(200):
-        assert torch.equal(compiled(x, i % 5 == 0), f(x, i % 5 == 0))
-    plans = cresset.explain(compiled).plans
+    plans = plans_of_branches(200, 5)
     assert sum(plan.applied for plan in plans) >= 196
     assert sum(plan.failed for plan in plans) <= 110  # half of the calls ask a second plan at worst
 

@@ -1,5 +1,8 @@
 """Frames whose plans save less than it costs to run them in parts become CPython's again: counts say so, not times."""
 
+import sys
+import time
+
 import pytest
 import torch
 from test_capture_graphs import same
@@ -142,3 +145,29 @@ def test_exceptions_and_variables_after_that():
         compiled(X, 3)
     frame = error.traceback[-1].frame
     assert same(frame.f_locals["y"], X + 1)
+
+
+@cresset.allow_in_graph
+def slow_here(x, in_plans):
+    """Takes long where a plan calls it, before the caller's frame has begun, or where Python does."""
+    if (sys._getframe(1).f_code.co_name != "compared") == in_plans:
+        time.sleep(0.003)
+    return x + 1
+
+
+@pytest.mark.parametrize("in_plans", [True, False])
+def test_plans_that_take_longer_than_python(in_plans):
+    cresset.reset()
+
+    def compared(x, in_plans):
+        y = torch.relu(x).sin() * 2
+        z = y.cos() + 1 + y.exp() - 3 * y
+        return slow_here(z, in_plans).tanh()
+
+    compiled, x = cresset.compile(compared), torch.ones(3)
+    expected = compared(x, True)
+    for _ in range(200):
+        assert torch.equal(compiled(x, in_plans), expected)
+    report = cresset.explain(compiled)
+    is_slow = any(runs.reason == "the graph takes longer than its calls" and not runs.advice for runs in report.runs)
+    assert is_slow == in_plans and (report.plans == []) == in_plans, report

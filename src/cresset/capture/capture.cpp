@@ -1,7 +1,9 @@
 #include "cresset/capture/capture.h"
 
 #if CRESSET_KNOWS_FRAMES
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -14,6 +16,8 @@
 namespace cresset::capture {
 namespace {
 
+using Nanoseconds = unsigned long long;
+
 constexpr int kMaxAttempts = 2;     // recordings from an instruction that made no plan
 constexpr int kMaxInARow = 256;     // plans of a frame without a backward jump in between
 constexpr int kMaxRecordings = 64;  // of a code object that has no plans yet
@@ -25,18 +29,53 @@ constexpr int kCostOfPlan = 15;
 constexpr int kTrialRuns = 128;        // frames after which it is judged whether plans save more than they cost
 constexpr int kRankLead = 8;           // by how much a plan's rank exceeds that of the one before it which it overtakes
 constexpr unsigned kTimedFrames = 16;  // of so many frames one is measured
+// A plan whose runs take long is compared with Python's instructions in its place, which are run instead a few times.
+constexpr Nanoseconds kLongRun = 200'000;
+constexpr int kAlwaysWanted = 1 << 20;  // what plans save that stay whatever they cost (`Recorder.saved_by`)
+constexpr unsigned kComparisons = 4, kRunsBetweenComparisons = 24;
 constexpr long kLongFrame = 1L << 20;  // instructions after which it is judged within a frame
-
-using Nanoseconds = unsigned long long;
 
 Nanoseconds now() {
   return Nanoseconds(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+/// Whether a plan takes longer than Python's instructions in its place, as far as that was measured.
+bool isSlow(const Plan& plan) {
+  const TimedRuns &python = plan.python_runs, &own = plan.applied_runs;
+  return python.count >= kComparisons && own.least != TimedRuns::kNone && python.least + python.least / 8 < own.least;
+}
+
+/// Whether Python's instructions are to run once in the place of a plan.
+bool isToBeCompared(const Plan& plan) {
+  return plan.saved < kAlwaysWanted && plan.applied_runs.count > 2 && plan.applied_runs.least > kLongRun &&
+         plan.python_runs.count < kComparisons &&
+         plan.applied >= (plan.python_runs.count + 2) * kRunsBetweenComparisons;
 }
 
 /// What is known of an instruction.
 struct Entry {
   std::vector<PyObject*> plans;  // that begin here; owned
   int attempts = 0;
+  int made = 0;     // plans that began here, with those that were dropped since
+  int covered = 0;  // plans that were made whose recordings went through here
+  bool has_applied = false;
+
+  /// Whether there may be one more plan from here on. Where plans from before lead through here, as many as there may
+  /// be, or where none has applied yet, values are always others.
+  bool mayHaveMore(int limit) const { return made < (covered >= limit ? 1 : has_applied ? limit : (limit + 1) / 2); }
+
+  /// Drops plans whose checks hardly ever hold; how many.
+  size_t dropUseless() {
+    const auto is_useless = [](PyObject* plan) {
+      const auto& of = *reinterpret_cast<Plan*>(plan);
+      return isSlow(of) || (of.rank == -kMaxRank && of.applied * kMaxRank < of.failed);
+    };
+    const auto useless = std::stable_partition(plans.begin(), plans.end(), std::not_fn(is_useless));
+    const std::vector<PyObject*> old(useless, plans.end());
+    plans.erase(useless, plans.end());
+    for (PyObject* plan : old) Py_DECREF(plan);
+    return old.size();
+  }
 
   /// Asks a plan earlier that has lately applied clearly more often than the one before it: where two take turns, they
   /// stay as they are.
@@ -86,6 +125,7 @@ class PlanTable {
   }
   void addPlan(size_t instruction, PyObject* plan) {
     at(instruction).plans.push_back(Py_NewRef(plan));
+    at(instruction).made++;
     num_plans++;
   }
   /// A recording from the instruction made no plan.
@@ -93,6 +133,14 @@ class PlanTable {
     Entry& entry = at(instruction);
     entry.attempts++;
     never_has_plans_[instruction] = entry.plans.empty() && entry.attempts >= kMaxAttempts;
+  }
+  /// No plan begins at the instruction any more, but for those that are fast; how many were dropped.
+  size_t giveUp(size_t instruction) {
+    Entry& entry = at(instruction);
+    entry.attempts = std::max(entry.attempts, kMaxAttempts);
+    const size_t dropped = entry.dropUseless();
+    never_has_plans_[instruction] = entry.plans.empty();
+    return dropped;
   }
   /// A frame has saved so many steps, or lost them, since its plans were made.
   void judge(long saved) {
@@ -122,7 +170,8 @@ class PlanTable {
       if (!entry) continue;
       old.insert(old.end(), entry->plans.begin(), entry->plans.end());
       entry->plans.clear();
-      entry->attempts = 0;
+      entry->attempts = entry->made = entry->covered = 0;
+      entry->has_applied = false;
     }
     never_has_plans_.assign(never_has_plans_.size(), false);
     num_plans = 0;
@@ -410,6 +459,9 @@ class CapturedFrame {
         inlined_(inlined),
         view_(machine_),
         is_timed_(inlined == nullptr && table.frames++ % kTimedFrames == 1) {}
+  ~CapturedFrame() { Py_XDECREF(compared_); }
+  CapturedFrame(const CapturedFrame&) = delete;
+  CapturedFrame& operator=(const CapturedFrame&) = delete;
 
   bool begin() {
     machine_.next = machine_.frame.position();
@@ -522,9 +574,11 @@ class CapturedFrame {
       const Instruction* instruction = instructions_.at(machine_.next);
       if (instruction == nullptr) return true;
       const size_t index = instructions_.indexOf(*instruction);
+      if (compared_ != nullptr && !endComparison()) return true;
       if (table_.neverHasPlans(index)) return true;
       may_be_interrupted_ = true;
       Entry& entry = table_.at(index);
+      if (beginComparison(entry)) return true;
       const Nanoseconds begin = python_from_ >= 0 && is_timed_ ? now() : 0;
       PlanResult result = PlanResult::CheckFailed;
       // Plans may come and go while one runs.
@@ -534,10 +588,12 @@ class CapturedFrame {
         result = applyPlan(plan, machine_);
         if (result == PlanResult::Applied) {
           entry.rank(i, reinterpret_cast<PyObject*>(&plan));
+          entry.has_applied = true;
           endPython(begin);
         }
         saved_ += (result == PlanResult::Applied ? saved : -num_steps / 2) - kCostOfPlan;
       }
+      if (!context_.options.whole) table_.num_plans -= entry.dropUseless();
       if (hasInterruption()) return true;
       if (result == PlanResult::Applied && ++plans_in_a_row_ < kMaxInARow) continue;
       // A plan within the statement would set later than Python does what has been read.
@@ -546,9 +602,43 @@ class CapturedFrame {
     }
   }
 
+  /// Whether Python's instructions are to run in the place of the entry's first plan, and be timed.
+  bool beginComparison(const Entry& entry) {
+    if (inlined_ != nullptr || mine_.recorder != nullptr || entry.plans.empty()) return false;
+    if (!isToBeCompared(*reinterpret_cast<Plan*>(entry.plans.front()))) return false;
+    compared_ = Py_NewRef(entry.plans.front());
+    // Before that, its kernels may not have been compiled yet.
+    TimedRuns& own = reinterpret_cast<Plan*>(compared_)->applied_runs;
+    if (reinterpret_cast<Plan*>(compared_)->python_runs.count == 0) own.least = TimedRuns::kNone;
+    compared_since_ = now();
+    return true;
+  }
+
+  /// Whether the instructions have run that are compared with a plan. A plan that takes longer is dropped, and none is
+  /// made of its instructions again.
+  bool endComparison() {
+    auto& plan = *reinterpret_cast<Plan*>(compared_);
+    if (machine_.next != plan.end) return false;
+    plan.python_runs.add(now() - compared_since_);
+    if (isSlow(plan)) {
+      for (size_t i = 0; i < instructions_.all().size(); i++) {
+        const int start = instructions_.all()[i].start;
+        if (start >= plan.start && start < plan.end) table_.num_plans -= table_.giveUp(i);
+      }
+      Quiet quiet(nullptr);
+      Py_XDECREF(PyObject_CallMethod(
+          context_.options.recorder, "note", "Ois", reinterpret_cast<PyObject*>(machine_.code), plan.start,
+          "the graph takes longer than its calls"));
+      dropError();
+    }
+    Py_CLEAR(compared_);
+    return true;
+  }
+
   /// Notes for the report that Python's instructions run from here on.
   void beginPython() {
-    if (python_from_ >= 0 || inlined_ != nullptr || mine_.recorder != nullptr || !is_quiet_) return;
+    if (python_from_ >= 0 || compared_ != nullptr || inlined_ != nullptr || mine_.recorder != nullptr || !is_quiet_)
+      return;
     python_from_ = machine_.instruction->start;
     python_since_ = is_timed_ ? now() : 0;
   }
@@ -568,7 +658,9 @@ class CapturedFrame {
   /// False with an exception set.
   bool beginRecording(size_t instruction) {
     const CaptureOptions& options = context_.options;
-    if (int(table_.at(instruction).plans.size()) >= options.plan_limit) return !options.whole || refuseMorePlans();
+    const Entry& entry = table_.at(instruction);
+    if (options.whole && int(entry.plans.size()) >= options.plan_limit) return refuseMorePlans();
+    if (!options.whole && !entry.mayHaveMore(options.plan_limit)) return true;
     if (table_.num_plans == 0 && table_.recordings >= kMaxRecordings) return true;
     if (machine_.keywords_at >= 0 || options.recorder == nullptr) return true;
     table_.recordings++;
@@ -636,7 +728,12 @@ class CapturedFrame {
     }
     const auto* made = reinterpret_cast<Plan*>(plan);
     const bool is_of_start = made->code == machine_.code && made->start == instructions_.all()[start_].start;
-    if (is_of_start && int(table_.at(start_).plans.size()) < context_.options.plan_limit) table_.addPlan(start_, plan);
+    if (!is_of_start || int(table_.at(start_).plans.size()) >= context_.options.plan_limit) return;
+    table_.addPlan(start_, plan);
+    for (const size_t instruction : recorded_) {
+      if (instructions_.all()[instruction].start == made->end) break;
+      table_.at(instruction).covered++;
+    }
   }
 
   void finish(PyObject* plan) {
@@ -660,7 +757,7 @@ class CapturedFrame {
     Recording* active = current();
     Callee callee(context_);
     context_.recording = active;
-    context_.expects_any = active == nullptr && inlined_ == nullptr;
+    context_.expects_any = active == nullptr && inlined_ == nullptr && compared_ == nullptr;
     if (active == nullptr) {
       evaluated_++;
       saved_--;
@@ -701,6 +798,8 @@ class CapturedFrame {
   const bool is_timed_;              // whether runs of Python's instructions are measured, for the report
   int python_from_ = -1;             // the position where Python's instructions began to run; -1 after a plan
   Nanoseconds python_since_ = 0;
+  PyObject* compared_ = nullptr;  // the plan in whose place Python's instructions run; owned
+  Nanoseconds compared_since_ = 0;
 };
 
 bool runCapturedFrame(PyThreadState* thread, RawFrame* raw, PyObject*& result) {

@@ -411,20 +411,27 @@ bool isOfDescriptor(const PlanStore& store) {
   return Py_IS_TYPE(store.key, &PyGetSetDescr_Type);
 }
 
+/// The key of the element that a store sets.
+PyObject* keyOf(const PlanStore& store, const Registers& registers) {
+  return store.key_at < 0 ? store.key : registers[store.key_at];
+}
+
 /// What is in the place that a store sets: a new reference; null if there is nothing, perhaps with an exception set.
-PyObject* stored(const PlanStore& store, PyObject* container) {
+PyObject* stored(const PlanStore& store, const Registers& registers) {
+  PyObject* container = registers[store.container];
   if (isOfDescriptor(store)) {
     return Py_TYPE(store.key)->tp_descr_get(store.key, container, reinterpret_cast<PyObject*>(Py_TYPE(container)));
   }
-  return store.key == Py_NotImplemented ? Py_XNewRef(loadCell(container)) : lookUp(container, store.key);
+  return store.key == Py_NotImplemented ? Py_XNewRef(loadCell(container)) : lookUp(container, keyOf(store, registers));
 }
 
 /// Deletes an element that is there; a dict with those that there were, in their order, is added to `old`.
-bool applyDeletion(const PlanStore& store, PyObject* container, std::vector<PyObject*>& old) {
-  PyObject* value = lookUp(container, store.key);
+bool applyDeletion(const PlanStore& store, const Registers& registers, std::vector<PyObject*>& old) {
+  PyObject *container = registers[store.container], *key = keyOf(store, registers);
+  PyObject* value = lookUp(container, key);
   PyObject* before = value == nullptr || hasFinalizer(value) ? nullptr : PyDict_Copy(container);
   Py_XDECREF(value);
-  if (before == nullptr || PyDict_DelItem(container, store.key)) {
+  if (before == nullptr || PyDict_DelItem(container, key)) {
     Py_XDECREF(before);
     return false;
   }
@@ -435,26 +442,26 @@ bool applyDeletion(const PlanStore& store, PyObject* container, std::vector<PyOb
 /// One store; what was there before is added to `old` (null if nothing). False, perhaps with an exception set.
 bool applyStore(const PlanStore& store, const Registers& registers, std::vector<PyObject*>& old) {
   PyObject* container = registers[store.container];
-  if (store.value < 0) return applyDeletion(store, container, old);
+  if (store.value < 0) return applyDeletion(store, registers, old);
   PyObject* value = registers[store.value];
   PyObject* before = nullptr;
   bool done = false;
   if (store.key == Py_None) {
     done = PyList_Append(container, value) == 0;
   } else if (store.key == Py_NotImplemented) {
-    before = stored(store, container);
+    before = stored(store, registers);
     done = !hasFinalizer(before);
     if (done) PyCell_Set(container, value);
   } else if (isOfDescriptor(store)) {
-    before = stored(store, container);
+    before = stored(store, registers);
     done = before != nullptr && !hasFinalizer(before) &&
            Py_TYPE(store.key)->tp_descr_set(store.key, container, value) == 0;
   } else if (store.key == Py_Ellipsis) {
     before = PyDict_Copy(container);
     done = before != nullptr && refill(container, value);
   } else {
-    before = lookUp(container, store.key);
-    done = !PyErr_Occurred() && !hasFinalizer(before) && setItem(container, store.key, value);
+    before = stored(store, registers);
+    done = !PyErr_Occurred() && !hasFinalizer(before) && setItem(container, keyOf(store, registers), value);
   }
   if (done) {
     old.push_back(before);
@@ -476,9 +483,9 @@ void undoStore(const PlanStore& store, const Registers& registers, PyObject* bef
   } else if (isOfDescriptor(store)) {
     Py_TYPE(store.key)->tp_descr_set(store.key, container, before);
   } else if (before == nullptr) {
-    PyDict_DelItem(container, store.key);
+    PyDict_DelItem(container, keyOf(store, registers));
   } else {
-    setItem(container, store.key, before);
+    setItem(container, keyOf(store, registers), before);
   }
   Py_XDECREF(before);
   dropError();
@@ -487,7 +494,7 @@ void undoStore(const PlanStore& store, const Registers& registers, PyObject* bef
 /// Whether there is still what the plan has read there: other threads run during its calls.
 bool isAsRead(const PlanStore& store, const Registers& registers) {
   if (store.known < 0) return true;
-  PyObject* now = stored(store, registers[store.container]);
+  PyObject* now = stored(store, registers);
   Py_XDECREF(now);
   dropError();
   return now == registers[store.known];
@@ -682,12 +689,10 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
   }
   const bool applied = result == PlanResult::Applied;
   (applied ? plan.applied : result == PlanResult::Raised ? plan.raised : plan.failed)++;
-  constexpr int kMaxRank = 32;
   plan.rank = applied ? std::min(plan.rank + 1, kMaxRank) : std::max(plan.rank - 1, -kMaxRank);
   if (is_timed) {
     TimedRuns& runs = applied ? plan.applied_runs : plan.other_runs;
-    runs.count++;
-    runs.nanoseconds += now() - begin;
+    runs.add(now() - begin);
   }
   Py_DECREF(reinterpret_cast<PyObject*>(&plan));
   return result;
@@ -775,10 +780,12 @@ class PlanReader {
             &store.of_globals)) {
       return false;
     }
+    store.key_at = -1;
+    if (PyTuple_Check(store.key) && !PyArg_ParseTuple(store.key, "i", &store.key_at)) return false;
     const bool is_element =
         store.key != Py_None && store.key != Py_Ellipsis && store.key != Py_NotImplemented && !isOfDescriptor(store);
     const bool valid = isSet(store.container) && (isSet(store.value) || (store.value == -1 && is_element)) &&
-                       (store.known == -1 || isSet(store.known));
+                       (store.known == -1 || isSet(store.known)) && (store.key_at == -1 || isSet(store.key_at));
     if (!valid) return refuse("a store");
     Py_INCREF(store.key);
     plan_.stores->push_back(store);
@@ -1000,7 +1007,7 @@ PyObject* newPlan(PyObject*, PyObject* arguments) {
   plan->saved = saved;
   plan->applied = plan->failed = plan->raised = 0;
   plan->failures = nullptr;
-  plan->applied_runs = plan->other_runs = {};
+  plan->applied_runs = plan->other_runs = plan->python_runs = {};
   plan->rank = 0;
   PlanReader reader(*plan, reinterpret_cast<PyCodeObject*>(code));
   bool valid = reader.readPlaces();

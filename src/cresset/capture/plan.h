@@ -100,6 +100,7 @@ struct PlanStore {
   int is_new;      // whether the plan makes the container, which may be of a class derived from dict then
   int of_globals;  // whether it is a global variable: the plan knows which of its reads are of it
   PyObject* key;   // owned; None of a list; Ellipsis of all elements; NotImplemented of a cell; the descriptor
+  int key_at;      // the register that has the key of an element; -1: it is `key`
 };
 
 /// Outrun: another thread has changed meanwhile what the plan has read and was to set.
@@ -116,7 +117,17 @@ struct PlanFailures {
 struct TimedRuns {
   static constexpr unsigned kTimedRuns = 16;
   unsigned long long count = 0, nanoseconds = 0;
+  static constexpr unsigned long long kNone = ~0ULL;
+  unsigned long long least = kNone;  // nanoseconds of one
+
+  void add(unsigned long long each) {
+    count++;
+    nanoseconds += each;
+    least = each < least ? each : least;
+  }
 };
+
+constexpr int kMaxRank = 32;
 
 /// A Python object; made by newPlan.
 struct Plan {
@@ -132,7 +143,8 @@ struct Plan {
   unsigned long long applied, failed, raised;
   PlanFailures* failures;
   TimedRuns applied_runs, other_runs;
-  int rank;  // greater the more often it has lately applied
+  TimedRuns python_runs;  // of Python's instructions in its place, to see whether it is faster
+  int rank;               // greater the more often it has lately applied; from -kMaxRank to kMaxRank
 };
 
 /// From what the recorder in Python says: (code, start, end, number of registers, depth at the end, [(kind, target, a,
