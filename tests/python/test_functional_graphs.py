@@ -80,7 +80,7 @@ CONTAINERS = {
     "sizes": "a = x * 2\n  for p in a.split([1, 4], dim=1):\n    p.add_(p.size(1))\n  return a",
     "from the end": "a = x * 2\n  parts = a.unbind(1)\n  n = len(parts)\n  for i in range(n):\n    parts[-1 - i].add_(parts[i])\n  return a, parts[n - 2]",
     "written, read, written": "a = x * 2\n  l = a.hsplit([2])\n  n = x.dim() - 1\n  p = l[n]\n  p.add_(1)\n  s = l[n - 1].sum() + p.sum()\n  l[n - 2].mul_(s)\n  p.mul_(2)\n  return a, p, s",
-    "in a branch": "a = x * 2\n  for p in a.chunk(4):\n    if bool(p.sum() > 20):\n      p.zero_()\n    else:\n      a.add_(1)\n  return a",
+    "in a branch": "a = x * 2\n  for p in a.chunk(4):\n    if bool(p.sum() > 25):\n      p.zero_()\n    else:\n      a.add_(1)\n  return a",
     "while": "a = x * 2\n  i = 0\n  l = a.unbind(0)\n  while i < 4 and bool(l[i].sum() < 50):\n    l[i].add_(l[i - 1])\n    i += 1\n  return a, i",
     "a list": "a = x * 2\n  for p in [a[0], a[1], a[:, 1]]:\n    p.add_(1)\n  return a",
     "tensors in a list": "l = [x * 2, y * 3]\n  for p in l:\n    p.add_(1)\n  return l[0] + l[1]",
