@@ -5,6 +5,7 @@ also with gradients and under vmap.
 `graphs`: as scripts with branches and loops, whose graphs are functionalized, with arguments that share memory.
 """
 
+import contextlib
 import random
 import sys
 
@@ -192,6 +193,35 @@ def check(seed):
         return "refused", text
     told = differences(expected, found)
     return ("differs", text + "\n" + "\n".join(told)) if told else ("equal", text)
+
+
+CONTEXTS = {
+    "inference mode": torch.inference_mode,
+    "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
+    "no gradients": torch.no_grad,
+}
+
+
+def check_contexts(seed):
+    """In modes of the thread, around the call and, with other seeds, around what makes the arguments."""
+    text, shapes, alias = program(seed)
+    function = compile_text(text)
+    for name, context in CONTEXTS.items():
+
+        def run(form, context=context):
+            with context() if seed % 2 else contextlib.nullcontext():
+                given = arguments(shapes, alias)[1]
+            with context():
+                return Outcome(form, given)
+
+        expected, found = run(function), run(cresset.functionalize(function))
+        if refused(found):
+            return "refused", text
+        told = differences(expected, found)
+        kinds = [[t.is_inference() for t in outcome.tensors] for outcome in (expected, found)]
+        if told or kinds[0] != kinds[1]:
+            return "differs", "\n".join([text, name, *told, str(kinds)])
+    return "equal", text
 
 
 def check_vmap(seed):
@@ -530,5 +560,9 @@ if __name__ == "__main__":
     cresset.options.numerics = "exact"  # as conftest.py
     graphs = "graphs" in sys.argv
     numbers = [int(argument) for argument in sys.argv[1:] if argument != "graphs"]
-    checks = (check_graph, check_graph_gradients, check_graph_vmap) if graphs else (check, check_gradients, check_vmap)
+    checks = (
+        (check_graph, check_graph_gradients, check_graph_vmap)
+        if graphs
+        else (check, check_gradients, check_vmap, check_contexts)
+    )
     sys.exit(main(*(numbers + [100000, 0][len(numbers) :]), checks))

@@ -1390,28 +1390,34 @@ def test_trace():
 # ---- Random programs
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_random_programs(part):
-    outcomes = [programs.check(seed) for seed in range(part * 250, part * 250 + 250)]
+def require_equal(check, part, least):
+    outcomes = [check(seed) for seed in range(part * 250, part * 250 + 250)]
     differing = [text for outcome, text in outcomes if outcome == "differs"]
     assert not differing, "\n\n".join(differing[:3])
-    assert sum(outcome == "equal" for outcome, _ in outcomes) > 200
+    assert sum(outcome == "equal" for outcome, _ in outcomes) > least
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_programs(part):
+    require_equal(programs.check, part, 200)
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
-def test_random_programs_under_vmap():
-    outcomes = [programs.check_vmap(seed) for seed in range(200)]
-    differing = [text for outcome, text in outcomes if outcome == "differs"]
-    assert not differing, "\n\n".join(differing[:3])
-    assert sum(outcome == "equal" for outcome, _ in outcomes) > 80
+@pytest.mark.parametrize("part", range(4))
+def test_random_programs_under_vmap(part):
+    """Half of them vmap refuses itself."""
+    require_equal(programs.check_vmap, part, 110)
 
 
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", range(4))
 def test_random_programs_with_gradients(part):
-    outcomes = [programs.check_gradients(seed) for seed in range(part * 150, part * 150 + 150)]
-    differing = [text for outcome, text in outcomes if outcome == "differs"]
-    assert not differing, "\n\n".join(differing[:3])
-    assert sum(outcome == "equal" for outcome, _ in outcomes) > 100
+    require_equal(programs.check_gradients, part, 200)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_programs_in_contexts(part):
+    """In inference mode, under autocast, without gradients."""
+    require_equal(programs.check_contexts, part, 220)
 
 
 #: Writes through views of views, after the view was written itself: what is known of it then is no view of the base.
