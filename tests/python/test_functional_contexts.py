@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch.autograd.graph import allow_mutation_on_saved_tensors
 from torch.fx.experimental.proxy_tensor import make_fx
-from torch.utils._pytree import tree_leaves
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 import cresset
 from cresset import functional
