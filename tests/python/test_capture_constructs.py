@@ -141,7 +141,11 @@ PROGRAMS = [by_managers, by_tuples, by_class_methods, by_operators, by_itertools
 
 
 def parts(value):
-    return [type(value).__name__, *(each for item in value for each in parts(item))] if isinstance(value, (list, tuple)) else [value]
+    return (
+        [type(value).__name__, *(each for item in value for each in parts(item))]
+        if isinstance(value, (list, tuple))
+        else [value]
+    )
 
 
 def same(ours, theirs):
