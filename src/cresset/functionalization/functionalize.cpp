@@ -166,9 +166,9 @@ class Functionalizer {
     return value->node() == graph_.block()->paramNode() || may_be_arguments_.contains(value);
   }
 
-  /// The value, or a copy if it lies in the memory of the argument.
+  /// The value, or a copy if it lies in the memory of the argument. That of a view lies as the view does.
   Value* apartFrom(Value* argument, Value* value) {
-    const bool is_copy = rootNow(argument) == argument;
+    const bool is_copy = value == argument;
     Node* node = is_copy ? insertBasic(graph_, Basic::Clone, {value, graph_.insertConstant(c10::IValue())})
                          : insertBasic(graph_, Basic::ApartFrom, {value, argument});
     return node->output()->setType(value->type());

@@ -120,8 +120,7 @@ at::MemOverlapStatus overlapOf(const Tensor& a, const Tensor& b) {
   const auto isPlain = [](const Tensor& tensor) {
     return tensor.has_storage() && !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
   };
-  if (!isPlain(a) || !isPlain(b) || !a.storage().is_alias_of(b.storage()) || a.numel() == 0 || b.numel() == 0)
-    return No;
+  if (!isPlain(a) || !isPlain(b) || !shareMemory(a, b) || a.numel() == 0 || b.numel() == 0) return No;
   if (!a.is_non_overlapping_and_dense() || !b.is_non_overlapping_and_dense()) return TooHard;
   const auto placeOf = [](const Tensor& tensor) {
     const auto size = static_cast<int64_t>(tensor.itemsize());
