@@ -468,8 +468,10 @@ def gradients_of_each(form, seed, choice):
         weights = torch.arange(1.0, tensor.numel() + 1).view(tensor.shape)
         try:
             total = (tensor * weights).sum()
-            # The arguments are on the tape where their last writes have left them.
-            grads.append(torch.autograd.grad(total, [*leaves, x, y], retain_graph=True, allow_unused=True))
+            # The arguments are on the tape where their last writes have left them. Views that eager has made before are
+            # made again of what those are views of.
+            given = [tensor for tensor in (x, y) if not tensor._is_view()]
+            grads.append(torch.autograd.grad(total, [*leaves, *given], retain_graph=True, allow_unused=True))
         except RuntimeError as error:
             grads.append(error)
     return outcome, grads
