@@ -64,7 +64,8 @@ def test_within_live_programs(name):
         assert outcome(nested, make) == expected
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+#: What vmap makes of operands that overlap, PyTorch leaves undefined.
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if "raises" not in name])
 def test_under_transforms(name):
     eager, form, _ = forms_of(name)
 
