@@ -495,7 +495,8 @@ def check_graph_gradients(seed):
     end = "equal"
     for choice in (True, False):
         eager = compile_text(IMPORTS + text)
-        by_arguments = "_foreach_" not in text  # which eager records for all elements at once, also if one is there twice
+        # What branches and loops write gets its place at the end; operators of lists eager records for all elements at once.
+        by_arguments = not any(word in text for word in ("_foreach_", "for ", "if "))
         (expected, grads), *others = [gradients_of_each(form, seed, choice, by_arguments) for form in (eager, *forms)]
         if says(expected.error, ERASED) or any(says(found.error, (RESIZED,)) for found, _ in others):
             end = "erased"

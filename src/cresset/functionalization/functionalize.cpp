@@ -17,7 +17,6 @@
 #include "cresset/functionalization/view_writes.h"
 #include "cresset/functionalization/writes.h"
 #include "cresset/ir/insert_graph.h"
-#include "cresset/ir/nesting.h"
 #include "cresset/ir/structure.h"
 #include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
@@ -70,14 +69,15 @@ std::vector<const Value*> readBy(
   return roots;
 }
 
-/// Of inputs that may get another place on autograd's tape: the node of the outermost block that is the first to
+/// Of inputs that may get another place on autograd's tape, by a last write in the outermost block: the node of the outermost block that is the first to
 /// compute of their last values, where gradients are as at the start. Before it they get them: what it computes has
 /// gradients by the input then, as in the original program.
 std::unordered_map<const Value*, const Node*> findReaders(Graph& graph, const Places& places, const Writes& writes) {
   std::unordered_map<const Node*, std::vector<const Value*>> last_writes;
   for (const auto& memory : writes.all()) {
     if (!memory->is_input || !memory->reason.empty() || areOffTape(*memory, writes)) continue;
-    last_writes[ancestorIn(graph.block(), memory->writes.back())].push_back(memory->root);
+    Node* last = memory->writes.back();
+    if (last->owningBlock() == graph.block()) last_writes[last].push_back(memory->root);
   }
   std::unordered_map<const Value*, const Node*> readers;
   std::unordered_set<const Value*> done;
