@@ -592,5 +592,9 @@ if __name__ == "__main__":
     cresset.options.numerics = "exact"  # as conftest.py
     graphs = "graphs" in sys.argv
     numbers = [int(argument) for argument in sys.argv[1:] if argument != "graphs"]
-    checks = (check_graph, check_graph_gradients, check_graph_vmap, check_graph_contexts) if graphs else (check, check_gradients, check_vmap)
+    checks = (
+        (check_graph, check_graph_gradients, check_graph_vmap, check_graph_contexts)
+        if graphs
+        else (check, check_gradients, check_vmap)
+    )
     sys.exit(main(*(numbers + [100000, 0][len(numbers) :]), checks))

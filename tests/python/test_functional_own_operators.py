@@ -113,4 +113,7 @@ def test_detached_copies_within_live_programs():
     form = cresset.functionalize(plain, remove="mutations_and_views")
     assert "cresset::detach_copy" in str(form.graph)
     for _ in range(3):
-        assert outcome(cresset.functionalize(lambda x, y: form(x.add_(1), y)), make)[0] == outcome(lambda x, y: form(x + 1, y), make)[0]
+        assert (
+            outcome(cresset.functionalize(lambda x, y: form(x.add_(1), y)), make)[0]
+            == outcome(lambda x, y: form(x + 1, y), make)[0]
+        )

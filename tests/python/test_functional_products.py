@@ -39,7 +39,18 @@ ARGUMENTS = (
 MORE = {"normal_", "uniform_", "exponential_", "random_", "bernoulli_", "geometric_", "cauchy_", "log_normal_", "clamp_max_", "clamp_min_",
         "sgn_", "index_fill_", "index_add_", "index_copy_", "masked_fill_", "masked_scatter_", "fill_diagonal_", "tril_", "triu_", "copy_"}  # fmt: skip
 #: They change sizes, strides or what is written to; test_functionalize.py has them.
-CHANGE_SIZES = {"as_strided_", "resize_", "resize_as_", "squeeze_", "unsqueeze_", "transpose_", "swapaxes_", "swapdims_", "t_", "detach_"}
+CHANGE_SIZES = {
+    "as_strided_",
+    "resize_",
+    "resize_as_",
+    "squeeze_",
+    "unsqueeze_",
+    "transpose_",
+    "swapaxes_",
+    "swapdims_",
+    "t_",
+    "detach_",
+}
 
 
 def operators():
@@ -67,7 +78,9 @@ def gradients(outcome, arguments):
             continue
         try:
             weights = torch.arange(1.0, tensor.numel() + 1).view(tensor.shape).mul(0.1)
-            found.append(torch.autograd.grad((tensor * weights).sum(), arguments[0], retain_graph=True, allow_unused=True)[0])
+            found.append(
+                torch.autograd.grad((tensor * weights).sum(), arguments[0], retain_graph=True, allow_unused=True)[0]
+            )
         except RuntimeError as error:
             found.append(error)
     return found

@@ -230,7 +230,9 @@ def f(x: Tensor):
         for function in (scope["f"], plain, functional):
             x = torch.arange(float(size ** len(sizes))).view([size] * len(sizes))
             result, error = run(function, [x])
-            ends.append((error is None, [(t.tolist(), t.dtype, t.shape, strides_that_count(t)) for t in [*flat(result), x]]))
+            ends.append(
+                (error is None, [(t.tolist(), t.dtype, t.shape, strides_that_count(t)) for t in [*flat(result), x]])
+            )
             if error is not None:
                 ends[-1] = (False, [])
         if view == "view smaller dtype" and size == 0:  # which has strides that may be others, and may raise then
@@ -777,7 +779,9 @@ def check_growth(shape, small, large, limit):
     """Of the time for each node, in turn, so that both have what the machine has."""
     ratios = []
     for _ in range(5):
-        ratios.append(seconds_to_functionalize(shape, large) / min(seconds_to_functionalize(shape, small) for _ in range(3)))
+        ratios.append(
+            seconds_to_functionalize(shape, large) / min(seconds_to_functionalize(shape, small) for _ in range(3))
+        )
         if min(ratios) < limit * large / small:
             return
     raise AssertionError(ratios)

@@ -69,9 +69,9 @@ std::vector<const Value*> readBy(
   return roots;
 }
 
-/// Of inputs that may get another place on autograd's tape, by a last write in the outermost block: the node of the outermost block that is the first to
-/// compute of their last values, where gradients are as at the start. Before it they get them: what it computes has
-/// gradients by the input then, as in the original program.
+/// Of inputs that may get another place on autograd's tape, by a last write in the outermost block: the node of that
+/// block that is the first to compute of their last values, where gradients are as at the start. Before it they get
+/// them: what it computes has gradients by the input then, as in the original program.
 std::unordered_map<const Value*, const Node*> findReaders(Graph& graph, const Places& places, const Writes& writes) {
   std::unordered_map<const Node*, std::vector<const Value*>> last_writes;
   for (const auto& memory : writes.all()) {
