@@ -85,7 +85,7 @@ def test_random_numbers(name, view):
         )
         eager = compile_text(IMPORTS + text)
         forms = [*graph_forms(text, distinct_inputs=True)]
-        if not (name in {"rand", "randn"}):  # these call resize_ of what is a view there, which the live form refuses
+        if name not in {"rand", "randn"}:  # these call resize_ of what is a view there, which the live form refuses
             forms.append(cresset.functionalize(eager))
         expected = Random(eager, arguments(layout))
         raised += expected.error is not None
