@@ -7,6 +7,7 @@ also with gradients and under vmap.
 
 import contextlib
 import random
+import re
 import sys
 
 import torch
@@ -392,14 +393,19 @@ FUNCTIONAL, REINPLACED = 1, 2  # among the forms
 IMPORTS = "from torch import Tensor\n"
 
 
-def graph_forms(text):
+def graph_forms(text, distinct_inputs=False):
     """Of a program as Python runs it: a script, functionalized, reinplaced."""
     plain = cresset.CompilationUnit(text).f
     graph = plain.inlined_graph.copy()
-    cresset.passes.functionalize(graph)
+    cresset.passes.functionalize(graph, distinct_inputs=distinct_inputs)
     functional = cresset.function_from_graph("functional", graph.copy())
-    cresset.passes.reinplace(graph)
+    cresset.passes.reinplace(graph, distinct_inputs=distinct_inputs)
     return plain, functional, cresset.function_from_graph("reinplaced", graph)
+
+
+def without_numbers(error):
+    """An error of autograd, which names nodes that eager and Cresset number otherwise: MulBackward0."""
+    return re.sub(r"Backward\d", "Backward", str(error))
 
 
 def says(error, texts):
@@ -430,7 +436,60 @@ def check_graph(seed):
     return end, text
 
 
-def gradients_of_each(form, seed, choice):
+#: In which programs run; what they are given, and what writes they have besides.
+CONTEXTS = {
+    "inference": (torch.inference_mode, []),
+    "autocast": (lambda: torch.autocast("cpu", torch.bfloat16), ["{}.add_(torch.mm(y, y.t()).mean())", "{}.mul_(torch.matmul(y, y[0]).sum())"]),
+    "channels last": (contextlib.nullcontext, ["{}.add_({}.amax())"]),
+    "no gradients": (torch.no_grad, []),
+}  # fmt: skip
+
+
+def with_four_dims(text):
+    """The program as one of tensors of four dimensions in channels-last layout, which `view` and `t` do not take."""
+    for old, new in ((".t()", ".transpose(0, 1)"), (".t_()", ".transpose_(0, 1)"), (".view(-1)", ".narrow(1, 1, 2)")):
+        text = text.replace(old, new)
+    return text
+
+
+def check_graph_contexts(seed):
+    """In a context; in `inference_mode` the tensors are made there, too."""
+    context = list(CONTEXTS)[seed % len(CONTEXTS)]
+    enter, writes = CONTEXTS[context]
+    text = random_program(seed, WRITE_STEPS + writes, more="y")
+    is_image = context == "channels last"
+    if is_image:
+        text = with_four_dims(text)
+    forms = graph_forms(text, distinct_inputs=True)
+    end = "equal"
+    for choice in (True, False):
+        outcomes = []
+        for form in (compile_text(IMPORTS + text), *forms):
+            for _ in range(1 if form is not forms[FUNCTIONAL] else 3):  # by its plan, too
+                with enter():
+                    x, y = torch.arange(16.0).view(4, 4), torch.arange(16.0, 32.0).view(4, 4)
+                    if is_image:
+                        x, y = (
+                            t.view(4, 4, 1, 1).expand(4, 4, 2, 2).to(memory_format=torch.channels_last)
+                            for t in (x * 1, y)
+                        )
+                    outcome = Outcome(form, (x, choice, 2, y))
+                outcomes.append(outcome)
+        expected = outcomes[0]
+        if says(expected.error, ERASED):
+            end = "erased"
+        elif expected.error is not None:
+            end = "raised"
+            if any(found.error is None for found in outcomes[1:]):
+                return "differs", text + f"\n{expected.error!r}"
+        else:
+            told = [line for found in outcomes[1:] for line in differences(expected, found, ("bits", "memory"))]
+            if told:
+                return "differs", f"{context}\n" + text + "\n" + "\n".join(told)
+    return end, text
+
+
+def gradients_of_each(form, seed, choice, by_arguments):
     """The outcome, and for each result the gradients of the inputs by it, or the error."""
     # Of these numbers sums are exact: those of compiled kernels are added in another order.
     leaves = [torch.arange(16.0).view(4, 4).mul(0.125).requires_grad_(), torch.ones(4, 4).requires_grad_()]
@@ -444,7 +503,10 @@ def gradients_of_each(form, seed, choice):
         weights = torch.arange(1.0, tensor.numel() + 1).view(tensor.shape)
         try:
             total = (tensor * weights).sum()
-            grads.append(torch.autograd.grad(total, leaves, retain_graph=True, allow_unused=True))
+            # The arguments are on the tape where their last writes have left them. Views that eager has made before are
+            # made again of what those are views of.
+            given = [tensor for tensor in (x, y) if by_arguments and not tensor._is_view()]
+            grads.append(torch.autograd.grad(total, [*leaves, *given], retain_graph=True, allow_unused=True))
         except RuntimeError as error:
             grads.append(error)
     return outcome, grads
@@ -453,9 +515,9 @@ def gradients_of_each(form, seed, choice):
 def same_gradients(a, b):
     if a is None or b is None:
         return a is b
-    zeros = torch.zeros(4, 4)
+    zero = torch.zeros(())
     return all(
-        torch.allclose(zeros if s is None else s, zeros if t is None else t, 1e-4, 1e-4, equal_nan=True)
+        torch.allclose(zero if s is None else s, zero if t is None else t, 1e-4, 1e-4, equal_nan=True)
         for s, t in zip(a, b, strict=True)
     )
 
@@ -468,7 +530,9 @@ def check_graph_gradients(seed):
     end = "equal"
     for choice in (True, False):
         eager = compile_text(IMPORTS + text)
-        (expected, grads), *others = [gradients_of_each(form, seed, choice) for form in (eager, *forms)]
+        # What branches and loops write gets its place at the end; operators of lists eager records for all elements at once.
+        by_arguments = not any(word in text for word in ("_foreach_", "for ", "if "))
+        (expected, grads), *others = [gradients_of_each(form, seed, choice, by_arguments) for form in (eager, *forms)]
         if says(expected.error, ERASED) or any(says(found.error, (RESIZED,)) for found, _ in others):
             end = "erased"
             continue
@@ -484,7 +548,7 @@ def check_graph_gradients(seed):
             if told := differences(expected, found, ("bits", "memory")):
                 return "differs", text + "\n" + "\n".join(told)
             for a, b in zip(grads, found_grads, strict=True):
-                if isinstance(a, RuntimeError) and isinstance(b, RuntimeError) and str(a) == str(b):
+                if isinstance(a, RuntimeError) and isinstance(b, RuntimeError) and without_numbers(a) == without_numbers(b):
                     continue
                 if isinstance(a, RuntimeError) or (number != FUNCTIONAL and isinstance(b, RuntimeError)):
                     if not says(a if isinstance(a, RuntimeError) else b, ERASED):
@@ -520,18 +584,21 @@ def mapped_gradients(form, choice):
 
 
 def check_graph_vmap(seed):
-    """Under vmap, and its gradients. What vmap itself refuses says nothing; within it, writes may be where it refuses them."""
-    writes = [step for step in WRITE_STEPS + KEEPING_STEPS if "masked_fill_" not in step]
+    """Under vmap, and its gradients. What vmap itself refuses says nothing; within it, writes may be where it refuses them. Of "values" only
+    those say something: autograd refuses the original's gradients."""
+    # Of what autograd does not keep, and with one view for each operator, it takes gradients.
+    writes = [step for step in WRITE_STEPS + KEEPING_STEPS * (seed % 2) if "masked_fill_" not in step]
     slices = ["{}[:-1]", "{}[-2:]", "{}[..., 1:9]", "{}[-3:-1]", "{}[..., 7:]", "{}.chunk(2)[-1]"]
-    text = random_program(seed, writes, more="y", views=VIEW_STEPS + slices)
+    views = [step for step in VIEW_STEPS + slices if seed % 2 or not ("unbind" in step or "chunk" in step)]
+    text = random_program(seed, writes, more="y", views=views)
     forms = graph_forms(text)
-    end = "equal"
+    ends = set()
     for choice in (True, False):
         expected, *others = [mapped_gradients(form, choice) for form in (compile_text(IMPORTS + text), *forms)]
         for number, found in enumerate(others):
             for a, b in zip(expected, found, strict=True):
                 if a.error is not None:
-                    end = "refused"
+                    ends.add("refused" if a is expected[0] else "values")
                     continue
                 # What is written in place again, autograd may have kept, or vmap not allow.
                 if number == REINPLACED and says(b.error, (*ERASED, "vmap: inplace arithmetic")):
@@ -541,7 +608,7 @@ def check_graph_vmap(seed):
                     for s, t in zip(flat(a.result), flat(b.result), strict=True)
                 ):
                     return "differs", text + f"\n{number}: {a.result} and {b.error!r} {b.result}"
-    return end, text
+    return next((end for end in ("refused", "values") if end in ends), "equal"), text
 
 
 def main(count, first, checks):
@@ -561,7 +628,7 @@ if __name__ == "__main__":
     graphs = "graphs" in sys.argv
     numbers = [int(argument) for argument in sys.argv[1:] if argument != "graphs"]
     checks = (
-        (check_graph, check_graph_gradients, check_graph_vmap)
+        (check_graph, check_graph_gradients, check_graph_vmap, check_graph_contexts)
         if graphs
         else (check, check_gradients, check_vmap, check_contexts)
     )

@@ -1318,3 +1318,21 @@ def test_two_reads_of_statistics_around_their_update(program, requires_grad):
         for got, wanted in zip(scripted(x, *statistics), program(x, *expected), strict=True):
             torch.testing.assert_close(got, wanted)
         torch.testing.assert_close(statistics, expected)
+
+
+@pytest.mark.parametrize(
+    "norm", ["x.norm()", "x.norm(3)", "torch.norm(x, 1.5)", "torch.norm(x, 2, dtype=torch.float64)", "x[0, 0].norm()"]
+)
+def test_norms_of_all_elements_in_forward_mode(norm):
+    """The tangent that PyTorch's own operator makes has as many dimensions as the argument, which it refuses."""
+    f = cresset.CompilationUnit(f"def f(x: Tensor):\n  return {norm}\n").f
+    x, direction = torch.randn(3, 4, generator=torch.manual_seed(0)), torch.ones(3, 4)
+    expected = sum(torch.autograd.functional.jacobian(lambda x: eval(norm, {"x": x, "torch": torch}), x).flatten())
+    for _ in range(3):
+        value, tangent = torch.func.jvp(f, (x,), (direction,))
+        assert torch.equal(value, f(x)) and torch.allclose(tangent, expected) and tangent.shape == value.shape
+        with torch.autograd.forward_ad.dual_level():
+            result = f(torch.autograd.forward_ad.make_dual(x, direction))
+            assert torch.equal(torch.autograd.forward_ad.unpack_dual(result).tangent, tangent)
+        mapped = torch.vmap(lambda x: torch.func.jvp(f, (x,), (direction,))[1])(torch.stack([x, x]))
+        assert torch.allclose(mapped, expected.expand(2))

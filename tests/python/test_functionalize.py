@@ -10,6 +10,7 @@ from functional_programs import (
     OTHER_STEPS,
     WRITE_STEPS,
     check_graph,
+    check_graph_contexts,
     check_graph_gradients,
     check_graph_vmap,
     flat,
@@ -135,7 +136,7 @@ VIEWS = {
     "dsplit": ("a.dsplit(2)[1]", CUBE),
     "dsplit indices": ("a.dsplit([4])[1]", CUBE),
     "unbind": ("a.unbind(1)[3]", MATRIX),
-    "alias": ("torch.alias(a)", MATRIX),
+    "alias": ("torch.ops.aten.alias(a)", MATRIX),
     "positive": ("torch.positive(a)", MATRIX),
     "real": ("torch.real(a)", MATRIX),
     "conj": ("torch.conj(a)", MATRIX),
@@ -198,6 +199,45 @@ def f(x: Tensor):
         if layout == "transposed":
             raises = LAYOUTS_THAT_RAISE.get(view, raises)
         compare(plain, functional, make_arguments, raises)
+
+
+def strides_that_count(tensor):
+    """Those by which elements are reached."""
+    return [(size, stride) for size, stride in zip(tensor.shape, tensor.stride()) if size > 1 and tensor.numel()]
+
+
+@pytest.mark.parametrize("size", [0, 1, 5])
+@pytest.mark.parametrize("view", VIEWS)
+def test_view_then_write_of_other_sizes(view, size):
+    """Of tensors of which all sizes are this one; with pieces, indices and sizes of views that may not fit, as in eager."""
+    expression, sizes = VIEWS[view]
+    for number, write in enumerate(WRITES):
+        root = ("x * 1", "x")[number % 2]
+        # No piece of a list at an index that is not there.
+        source = f"""
+def f(x: Tensor):
+  a = {root}
+  v = {expression}
+  before = v * 1
+  w = {WRITES[write]}
+  later = {expression}
+  return a, v, w, before, later, v * 2
+"""
+        scope = {"torch": torch, "Tensor": torch.Tensor}
+        exec(source, scope)
+        plain, functional = functionalized(source)
+        ends = []
+        for function in (scope["f"], plain, functional):
+            x = torch.arange(float(size ** len(sizes))).view([size] * len(sizes))
+            result, error = run(function, [x])
+            ends.append(
+                (error is None, [(t.tolist(), t.dtype, t.shape, strides_that_count(t)) for t in [*flat(result), x]])
+            )
+            if error is not None:
+                ends[-1] = (False, [])
+        if view == "view smaller dtype" and size == 0:  # which has strides that may be others, and may raise then
+            continue
+        assert ends[0] == ends[1] == ends[2], (source, ends)
 
 
 @pytest.mark.parametrize("view", ["conj", "mH", "H", "adjoint", "real", "imag", "view_as_real", "t", "neg"])
@@ -543,41 +583,76 @@ def test_reinplace_takes_the_copies_away():
 
 #: They change sizes or strides of a row of the tensor, so that the program has to say which tensor it means.
 CHANGE_SIZES = {"as_strided", "resize_", "resize_as_"}
+#: Eager takes no float32 sample of op_db in place: the result has another dtype.
+NOT_IN_PLACE = {"float_power"}
 IN_PLACE = [op for op in op_db if op.inplace_variant and torch.float32 in op.supported_dtypes("cpu")]
+
+
+def gradients_of(results, leaf):
+    """Of the sum of each, weighted."""
+    found = []
+    for tensor in results:
+        if not tensor.requires_grad:
+            found.append(None)
+            continue
+        weights = torch.arange(1.0, tensor.numel() + 1).view(tensor.shape).mul(0.01)
+        try:
+            found.append(torch.autograd.grad((tensor * weights).sum(), leaf, retain_graph=True, allow_unused=True)[0])
+        except RuntimeError as error:
+            found.append(str(error).splitlines()[0][:60])
+    return found
+
+
+def alike(a, b):
+    if isinstance(a, str) or isinstance(b, str):
+        return a == b
+    zero = torch.zeros(())
+    return torch.allclose(zero if a is None else a, zero if b is None else b, 1e-4, 1e-5, equal_nan=True)
 
 
 @pytest.mark.parametrize("op", IN_PLACE, ids=lambda op: op.formatted_name)
 def test_in_place_variants(op):
-    """Each traced on a tensor that the program makes, and on a row of it."""
+    """Each traced on a tensor that the program makes, and on a row of it; compared with eager, with gradients, too."""
     write = op.inplace_variant
+    compared = []
     for sample in itertools.islice(op.sample_inputs("cpu", torch.float32), 3):
-        if not isinstance(sample.input, torch.Tensor):
-            continue
-        if sample.broadcasts_input:
+        if not isinstance(sample.input, torch.Tensor) or sample.broadcasts_input:
             continue
 
         def plain(x, sample=sample):
             whole = torch.stack([x, x])
             write(whole[1], *sample.args, **sample.kwargs)
-            return whole
+            return whole, whole[1] * 2
 
         x = sample.input.detach()
-        try:
-            traced = cresset.trace(plain, (x,), check_trace=False)
-        except RuntimeError:
-            continue
-        torch.manual_seed(0)
-        expected = traced(x)
-        left = cresset.functional.writes_left(traced.graph)
-        if left:
-            assert op.name in CHANGE_SIZES, (op.name, left)
-            continue
-        functional = cresset.functionalize(traced)
-        assert mutations(functional.graph) == []
-        torch.manual_seed(0)
-        result = functional(x)
-        assert expected.dtype == result.dtype and expected.stride() == result.stride()
-        assert torch.equal(expected.nan_to_num(), result.nan_to_num())
+        for leaf in (x, x.clone().requires_grad_()):
+            if leaf.requires_grad and not (op.supports_autograd and leaf.is_floating_point()):
+                continue
+            torch.manual_seed(42)  # as op_db's own functions, which draw, do
+            try:
+                expected = plain(leaf)
+            except RuntimeError:  # eager does not take the sample in place
+                compared.append("eager raises")
+                continue
+            traced = cresset.trace(plain, (leaf,), check_trace=False)
+            left = cresset.functional.writes_left(traced.graph)
+            if left:
+                assert op.name in CHANGE_SIZES, (op.name, left)
+                compared.append("changes sizes")
+                continue
+            functional = cresset.functionalize(traced)
+            assert mutations(functional.graph) == []
+            torch.manual_seed(42)
+            found = functional(leaf)
+            for a, b in zip(expected, found, strict=True):
+                assert a.dtype == b.dtype and a.stride() == b.stride() and a.requires_grad == b.requires_grad
+                assert torch.equal(a.nan_to_num(), b.nan_to_num())
+            if leaf.requires_grad:
+                grads = gradients_of(expected, leaf), gradients_of(found, leaf)
+                assert all(map(alike, *grads)), grads
+            compared.append("equal")
+    assert compared, "no sample fits"
+    assert "equal" in compared or op.name in CHANGE_SIZES | NOT_IN_PLACE, compared
 
 
 # ---- random programs
@@ -628,12 +703,22 @@ def test_random_programs_of_arguments_that_share_memory(part):
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 def test_random_programs_under_vmap(count=120):
     """And gradients of it, which torch.func and autograd compute."""
-    ends = {"equal": 0, "refused": 0}
+    ends = {"equal": 0, "values": 0, "refused": 0}
     for seed in range(count):
         end, text = check_graph_vmap(seed)
         assert end != "differs", text
         ends[end] += 1
-    assert ends["equal"] > count / 3, ends
+    assert ends["equal"] > 0.6 * count and ends["equal"] + ends["values"] > 0.85 * count, ends
+
+
+def test_random_programs_in_contexts(count=200):
+    """In `inference_mode`, `no_grad` and autocast, and of tensors in channels-last layout."""
+    ends = {"equal": 0, "raised": 0, "erased": 0}
+    for seed in range(count):
+        end, text = check_graph_contexts(seed)
+        assert end != "differs", text
+        ends[end] += 1
+    assert ends["equal"] > 0.6 * count, ends
 
 
 @pytest.mark.parametrize(
@@ -669,24 +754,46 @@ def test_gradients_of_scatters_under_vmap(scatter):
             torch.vmap(g, in_dims=(0, None))(x, src)
 
 
-@pytest.mark.parametrize("shape", ["arguments", "appends"])
+def seconds_to_functionalize(shape, count):
+    """Of the processor, in which other programs on the machine count little: the least of several runs."""
+    lines = ["%one : int = prim::Constant[value=1]()", "%l : Tensor[] = prim::ListConstruct()"]
+    for i in range(count):
+        if shape == "appends":
+            lines.append(f"%x{i} : Tensor = aten::mul(%x, %one)")
+        lines.append(f"%w{i} : Tensor = aten::add_(%x{i if shape != 'reads' else ''}, %one, %one)")
+        if shape == "appends":
+            lines.append(f"%m{i} : Tensor[] = aten::append(%l, %x{i})")
+        if shape == "reads":
+            lines.append(f"%v{i} : Tensor = aten::select(%x, %one, %one)")
+    if shape == "arguments":
+        lines += [f"%s{i} : Tensor = aten::mul(%x{i}, %one)" for i in range(count)]
+    inputs = ", ".join(f"%x{i} : Tensor" for i in range(count)) if shape == "arguments" else "%x : Tensor"
+    graph = cresset.parse_ir(f"graph({inputs}):\n" + "\n".join(f"  {x}" for x in lines) + "\n  return (%l)\n")
+    start = time.process_time()
+    cresset.passes.functionalize(graph, distinct_inputs=True)
+    cresset.passes.reinplace(graph, distinct_inputs=True)
+    return time.process_time() - start
+
+
+def check_growth(shape, small, large, limit):
+    """Of the time for each node, in turn, so that both have what the machine has."""
+    ratios = []
+    for _ in range(5):
+        ratios.append(
+            seconds_to_functionalize(shape, large) / min(seconds_to_functionalize(shape, small) for _ in range(3))
+        )
+        if min(ratios) < limit * large / small:
+            return
+    raise AssertionError(ratios)
+
+
+@pytest.mark.parametrize("shape", ["arguments", "appends", "reads"])
 def test_time_grows_with_the_graph(shape):
-    """Not with its square: 16 times the nodes take 16 times as long, or a few times that on a busy machine."""
+    """Not with its square, which would be 64: 8 times the nodes take 20 times as long at most, of which caches that other programs use take
+    a half. `python tests/python/test_functionalize.py` goes to 100,000."""
+    check_growth(shape, 1000, 8000, 2.5)
 
-    def seconds(count):
-        lines = ["%one : int = prim::Constant[value=1]()", "%l : Tensor[] = prim::ListConstruct()"]
-        for i in range(count):
-            if shape == "appends":
-                lines.append(f"%x{i} : Tensor = aten::mul(%x, %one)")
-            lines.append(f"%w{i} : Tensor = aten::add_(%x{i}, %one, %one)")
-            if shape == "appends":
-                lines.append(f"%m{i} : Tensor[] = aten::append(%l, %x{i})")
-        inputs = ", ".join(f"%x{i} : Tensor" for i in range(count)) if shape == "arguments" else "%x : Tensor"
-        graph = cresset.parse_ir(f"graph({inputs}):\n" + "\n".join(f"  {x}" for x in lines) + "\n  return (%l)\n")
-        start = time.perf_counter()
-        cresset.passes.functionalize(graph, distinct_inputs=True)
-        cresset.passes.reinplace(graph, distinct_inputs=True)
-        return time.perf_counter() - start
 
-    small = min(seconds(500) for _ in range(5))
-    assert min(seconds(8000) for _ in range(2)) < 100 * small
+if __name__ == "__main__":
+    for shape in ("arguments", "appends", "reads"):
+        check_growth(shape, 12500, 100000, 2.5)

@@ -4,6 +4,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -34,6 +35,64 @@ bool isVisibleIn(const Value* value, const Block* block) {
   return block == own;
 }
 
+/// Whether the tensor keeps its place on autograd's tape.
+bool areOffTape(const WrittenMemory& memory, const Writes& writes) {
+  return std::ranges::all_of(memory.writes, [&](const Node* node) { return writes.isOffTape(node, memory); });
+}
+
+/// Of which of the tensors the node, or one in it, computes tensors, other than views that are followed.
+std::vector<const Value*> readBy(
+    Node* node, const std::unordered_set<const Value*>& of, const Places& places, const Writes& writes) {
+  std::vector<const Value*> roots;
+  const auto outputs = node->outputs();
+  const bool is_result = (node->kind() == prim::TupleConstruct || node->kind() == prim::ListConstruct) &&
+                         std::ranges::all_of(node->output()->uses(), [&](const Use& use) {
+                           return use.user == node->graph().block()->returnNode();
+                         });
+  if (is_result) return roots;
+  const bool passes_on = node->isReturn() || writes.isRemovable(node) ||
+                         std::ranges::any_of(outputs, [](const Value* v) { return mayHoldTensors(*v->type()); });
+  const bool is_view = !outputs.empty() && !writes.isRemovable(node) &&
+                       std::ranges::all_of(outputs, [&](const Value* output) { return places.of(output) != nullptr; });
+  for (const Value* input : node->inputs()) {
+    const Place* place = places.of(input);
+    if (!passes_on || !place || !of.contains(place->root)) continue;
+    const bool is_part = is_view && std::ranges::all_of(outputs, [&](const Value* output) {
+                           return places.of(output)->root == place->root;
+                         });
+    if (!is_part) roots.push_back(place->root);
+  }
+  for (Block* block : node->blocks()) {
+    for (Node* inner : block->nodes()) std::ranges::copy(readBy(inner, of, places, writes), std::back_inserter(roots));
+    std::ranges::copy(readBy(block->returnNode(), of, places, writes), std::back_inserter(roots));
+  }
+  return roots;
+}
+
+/// Of inputs that may get another place on autograd's tape, by a last write in the outermost block: the node of that
+/// block that is the first to compute of their last values, where gradients are as at the start. Before it they get
+/// them: what it computes has gradients by the input then, as in the original program.
+std::unordered_map<const Value*, const Node*> findReaders(Graph& graph, const Places& places, const Writes& writes) {
+  std::unordered_map<const Node*, std::vector<const Value*>> last_writes;
+  for (const auto& memory : writes.all()) {
+    if (!memory->is_input || !memory->reason.empty() || areOffTape(*memory, writes)) continue;
+    Node* last = memory->writes.back();
+    if (last->owningBlock() == graph.block()) last_writes[last].push_back(memory->root);
+  }
+  std::unordered_map<const Value*, const Node*> readers;
+  std::unordered_set<const Value*> done;
+  for (Node* node : graph.block()->nodes()) {
+    if (!done.empty()) {
+      for (const Value* root : readBy(node, done, places, writes)) {
+        if (!writes.isOffTape(node, *writes.removable(root))) readers.emplace(root, node);
+      }
+    }
+    const auto found = last_writes.find(node);
+    if (found != last_writes.end()) done.insert(found->second.begin(), found->second.end());
+  }
+  return readers;
+}
+
 /// Goes through the graph in order and keeps, for each tensor whose writes go, the value that it has there. Views of it
 /// are made again where they are read after a write; what was made is used until the next one.
 class Functionalizer {
@@ -41,10 +100,13 @@ class Functionalizer {
   Functionalizer(Graph& graph, const Places& places, const Writes& writes)
       : graph_(graph), places_(places), writes_(writes) {
     findWritten(graph.block());
+    const auto readers = findReaders(graph, places, writes);
     for (const auto& memory : writes.all()) {
       if (!memory->is_input || !memory->reason.empty()) continue;
-      closed_before_[memory->closed_before ? memory->closed_before : graph.block()->returnNode()].push_back(
-          memory.get());
+      const Node* before = memory->closed_before ? memory->closed_before : graph.block()->returnNode();
+      const auto reader = readers.find(memory->root);
+      if (reader != readers.end() && reader->second->isBefore(before)) before = reader->second;
+      closed_before_[before].push_back(memory.get());
     }
   }
 
@@ -59,6 +121,7 @@ class Functionalizer {
     const Value* of;  // the root's value that it was made of
     Value* value;
     const Node* at;  // where it was first used
+    bool is_closed;  // the root was an input that had its last value
   };
   using Roots = std::vector<const Value*>;
 
@@ -103,9 +166,9 @@ class Functionalizer {
     return value->node() == graph_.block()->paramNode() || may_be_arguments_.contains(value);
   }
 
-  /// The value, or a copy if it lies in the memory of the argument.
+  /// The value, or a copy if it lies in the memory of the argument. That of a view lies as the view does.
   Value* apartFrom(Value* argument, Value* value) {
-    const bool is_copy = rootNow(argument) == argument;
+    const bool is_copy = value == argument;
     Node* node = is_copy ? insertBasic(graph_, Basic::Clone, {value, graph_.insertConstant(c10::IValue())})
                          : insertBasic(graph_, Basic::ApartFrom, {value, argument});
     return node->output()->setType(value->type());
@@ -155,8 +218,9 @@ class Functionalizer {
     Value* value = root;
     for (const Place* step = &place; step->kind != Place::Kind::Root; step = step->parent) {
       const auto found = made_.find(step);
-      if (found != made_.end() && found->second.of == root && isVisibleIn(found->second.value, at->owningBlock()) &&
-          writes_.isUsableAt(found->second.at, at)) {
+      if (found != made_.end() && found->second.of == root &&
+          found->second.is_closed == closed_early_.contains(place.root) &&
+          isVisibleIn(found->second.value, at->owningBlock()) && writes_.isUsableAt(found->second.at, at)) {
         value = found->second.value;
         break;
       }
@@ -164,7 +228,7 @@ class Functionalizer {
     }
     for (auto step = missing.rbegin(); step != missing.rend(); ++step) {
       value = make(**step, value, at);
-      made_[*step] = {root, value, at};
+      made_[*step] = {root, value, at, closed_early_.contains(place.root)};
     }
     return value;
   }
@@ -186,7 +250,8 @@ class Functionalizer {
   void remember(Node* node) {
     for (Value* output : node->outputs()) {
       const Place* place = places_.isOwn(output) ? followed(output) : nullptr;
-      if (place && place->kind != Place::Kind::Root) made_[place] = {rootNow(place->root), output, node};
+      if (place && place->kind != Place::Kind::Root)
+        made_[place] = {rootNow(place->root), output, node, closed_early_.contains(place->root)};
     }
   }
 
@@ -398,16 +463,15 @@ class Functionalizer {
       const InsertPointGuard guard(graph_, at);
       graph_.setLocation(memory->writes.back()->sourceRange(), memory->writes.back()->inlinedCall());
       insertCopy(*memory, input)->output()->setType(typeOf(input));
-      // From here on the input is read itself, and so are the views that were made of it before it was written.
+      // From here on the input is read itself; and, at the end, the views that were made of it before it was written.
       now_.erase(input);
+      if (at != graph_.block()->returnNode()) closed_early_.insert(input);
     }
   }
 
   Node* insertCopy(const WrittenMemory& memory, Value* input) {
     const bool is_written = !mayBeArgument(rootNow(input));
-    const bool is_off_tape =
-        std::ranges::all_of(memory.writes, [&](const Node* node) { return writes_.isOffTape(node, memory); });
-    if (is_off_tape) return insertBasic(graph_, Basic::NoGradCopy, {input, rootNow(input)});
+    if (areOffTape(memory, writes_)) return insertBasic(graph_, Basic::NoGradCopy, {input, rootNow(input)});
     if (!is_written) return insertBasic(graph_, Basic::CopyIfWritten, {input, rootNow(input)});
     return insertBasic(graph_, Basic::Copy, {input, rootNow(input), graph_.insertConstant(c10::IValue(false))});
   }
@@ -418,6 +482,7 @@ class Functionalizer {
   std::unordered_map<const Node*, Roots> written_;
   std::unordered_set<const Value*> may_be_arguments_;  // besides the graph's inputs
   std::unordered_map<const Node*, std::vector<const WrittenMemory*>> closed_before_;
+  std::unordered_set<const Value*> closed_early_;  // inputs that had their last value before the end
   std::unordered_map<const Value*, Value*> now_;
   std::unordered_map<const Place*, Made> made_;
   std::vector<Node*> replaced_;

@@ -1,6 +1,7 @@
 // One operator: what its schema and the dispatcher's tags say of it, and how it is called.
 #include "cresset/ops/operator.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/enum_tag.h>
 #include <ATen/core/jit_type.h>
@@ -157,7 +158,7 @@ c10::FunctionSchema functionalCallSchema(const c10::FunctionSchema& writer, cons
 }
 
 c10::IValue copyOf(const c10::IValue& written) {
-  const auto copied = [](const at::Tensor& tensor) { return tensor.defined() ? tensor.clone() : tensor; };
+  const auto copied = [](const at::Tensor& tensor) { return tensor.defined() ? cloneInLayout(tensor) : tensor; };
   if (written.isTensor()) return copied(written.toTensor());
   if (!written.isTensorList()) return written;  // None
   c10::List<at::Tensor> copies;
@@ -279,7 +280,28 @@ void makeOwn(c10::IValue& value) {
   const at::Tensor& tensor = value.toTensor();
   const bool is_own = tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1 &&
                       !(tensor.requires_grad() && tensor.is_leaf());
-  if (!is_own) value = tensor.clone();
+  if (!is_own) value = cloneInLayout(tensor);
+}
+
+at::Tensor cloneInLayout(const at::Tensor& tensor) {
+  const bool is_cloned_so = tensor.layout() != at::kStrided ||
+                            tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides() ||
+                            tensor.is_non_overlapping_and_dense() || tensor.numel() == 0 ||
+                            at::has_internal_overlap(tensor) == at::MemOverlap::Yes;
+  if (is_cloned_so) return tensor.clone();
+  const at::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
+  std::vector<size_t> inner_first;
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i] > 1) inner_first.push_back(i);
+  std::ranges::stable_sort(inner_first, {}, [&](size_t i) { return strides[i]; });
+  std::vector<int64_t> closer(sizes.size(), 1);
+  int64_t run = 1, closer_run = 1;  // the strides at which a dimension goes on where those inside of it end
+  for (const size_t i : inner_first) {
+    closer[i] = strides[i] == run ? closer_run : closer_run + 1;
+    run = strides[i] * sizes[i];
+    closer_run = closer[i] * sizes[i];
+  }
+  return tensor.new_empty_strided(sizes, closer).copy_(tensor);
 }
 
 void Operator::throwUnregistered() const {

@@ -282,6 +282,10 @@ bool hasTrait(const Node& node, Trait trait);
 /// Makes the tensor one that may be written to without that being noticed: a copy, unless it is the only reference to
 /// its memory.
 void makeOwn(c10::IValue& tensor);
+/// A copy through which kernels go as through the tensor: the same order of dimensions, and gaps between elements where
+/// the tensor has any, but small ones. Many kernels compute runs without gaps by other code, which has other last bits
+/// and draws other random numbers.
+at::Tensor cloneInLayout(const at::Tensor& tensor);
 /// Checks every operator node of `graph` and of the subgraphs in it against its schema. Throws UserError in verify()'s
 /// form.
 void verifyOperators(Graph& graph);

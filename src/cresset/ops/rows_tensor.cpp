@@ -307,7 +307,7 @@ constexpr Row kTensorRows[] = {
          return std::move(elements);
        }
        const c10::AutoGradMode on(true);
-       IValue result = self.clone();
+       IValue result = cloneInLayout(self);
        const at::NoGradGuard off;
        result.toTensor().copy_(elements.toTensor());
        return result;
@@ -323,7 +323,7 @@ constexpr Row kTensorRows[] = {
      kernel([](IValue& elements, const Tensor& argument) {
        const Tensor& value = elements.toTensor();
        const bool is_plain = value.has_storage() && argument.has_storage();
-       if (!is_plain || value.is_alias_of(argument)) return IValue(value.clone());
+       if (!is_plain || shareMemory(value, argument)) return IValue(cloneInLayout(value));
        return std::move(elements);
      })},
     {"aten::dim(Tensor self) -> int", kernel([](const Tensor& t) { return t.dim(); })},

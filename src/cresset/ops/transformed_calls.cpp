@@ -5,6 +5,8 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
 
 #include "cresset/ops/operator_rows.h"
 
@@ -77,6 +79,34 @@ bool splitThenCopy(std::vector<c10::IValue>& stack) {
   stack.resize(stack.size() - 3);
   stack.emplace_back(std::move(parts));
   return true;
+}
+
+/// Forward mode makes the tangent of a norm of all elements one of as many dimensions as they have; that of a norm of
+/// all dimensions, which is the same number, is right.
+at::Tensor normOfAllDims(
+    const at::Tensor& self, const std::optional<at::Scalar>& p, std::optional<at::ScalarType> dtype) {
+  std::vector<int64_t> dims(static_cast<size_t>(self.dim()));
+  std::iota(dims.begin(), dims.end(), 0);
+  return dtype ? at::norm(self, p, dims, /*keepdim=*/false, *dtype) : at::norm(self, p, dims, /*keepdim=*/false);
+}
+
+bool normOfAll(std::vector<c10::IValue>& stack, size_t num_arguments) {
+  const c10::IValue* arguments = stack.data() + stack.size() - num_arguments;
+  const at::Tensor& self = arguments[0].toTensor();
+  if (!isTransformed() && !self._fw_grad(/*level=*/0).defined()) return false;
+  const auto dtype = num_arguments == 3 ? std::optional(arguments[2].toScalarType()) : std::nullopt;
+  at::Tensor result = normOfAllDims(self, arguments[1].toOptional<at::Scalar>(), dtype);
+  stack.resize(stack.size() - num_arguments);
+  stack.emplace_back(std::move(result));
+  return true;
+}
+
+bool normByDims(std::vector<c10::IValue>& stack) {
+  return normOfAll(stack, 2);
+}
+
+bool normInDtypeByDims(std::vector<c10::IValue>& stack) {
+  return normOfAll(stack, 3);
 }
 
 constexpr ColumnCell<TransformedCall> kTransformedCalls[] = {
