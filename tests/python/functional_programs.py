@@ -548,7 +548,11 @@ def check_graph_gradients(seed):
             if told := differences(expected, found, ("bits", "memory")):
                 return "differs", text + "\n" + "\n".join(told)
             for a, b in zip(grads, found_grads, strict=True):
-                if isinstance(a, RuntimeError) and isinstance(b, RuntimeError) and without_numbers(a) == without_numbers(b):
+                if (
+                    isinstance(a, RuntimeError)
+                    and isinstance(b, RuntimeError)
+                    and without_numbers(a) == without_numbers(b)
+                ):
                     continue
                 if isinstance(a, RuntimeError) or (number != FUNCTIONAL and isinstance(b, RuntimeError)):
                     if not says(a if isinstance(a, RuntimeError) else b, ERASED):

@@ -281,7 +281,7 @@ def f(x: Tensor):
         ("a = x * 2\n  a.detach().add_(1)\n  return a", "autograd does not see"),
         (
             "held = [x * 2]\n  held[0].add_(1)\n  return held",
-            "which memory it is is not known: write to tensors before they are in a list",
+            "may share or hold its memory",
         ),
         ("a = x * 2\n  with torch.enable_grad():\n    a.add_(1)\n  return a", "changes the state of the thread"),
         (
@@ -697,7 +697,7 @@ def test_random_programs_of_arguments_that_share_memory(part):
             end, text = check(seed)
             assert end != "differs", text
             ends[end] += 1
-        assert ends["equal"] > 125 and ends["kept"] < 5, ends
+        assert ends["equal"] > 100 and ends["kept"] < 5, ends
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")

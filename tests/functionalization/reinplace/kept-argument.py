@@ -6,12 +6,12 @@ def f(x):
   return x
 # ---- expect
 graph(%x : Tensor):
-  %15 : bool = prim::Constant[value=0]()
+  %14 : bool = prim::Constant[value=0]()
   %4 : NoneType = prim::Constant()
   %1 : int = prim::Constant[value=0]()
   %3 : Tensor = aten::select(%x, %1, %1)
   %5 : Tensor = aten::sum(%x, %4)
-  %12 : Tensor = aten::mul_(%3, %5)
+  %11 : Tensor = aten::mul_(%3, %5)
   %8 : Tensor = aten::sum(%x, %4)
-  %14 : Tensor = aten::mul_(%x, %8)
+  %13 : Tensor = aten::mul_(%x, %8)
   return (%x)
