@@ -437,7 +437,7 @@ def check_graph(seed):
 
 
 #: In which programs run; what they are given, and what writes they have besides.
-CONTEXTS = {
+GRAPH_CONTEXTS = {
     "inference": (torch.inference_mode, []),
     "autocast": (lambda: torch.autocast("cpu", torch.bfloat16), ["{}.add_(torch.mm(y, y.t()).mean())", "{}.mul_(torch.matmul(y, y[0]).sum())"]),
     "channels last": (contextlib.nullcontext, ["{}.add_({}.amax())"]),
@@ -454,8 +454,8 @@ def with_four_dims(text):
 
 def check_graph_contexts(seed):
     """In a context; in `inference_mode` the tensors are made there, too."""
-    context = list(CONTEXTS)[seed % len(CONTEXTS)]
-    enter, writes = CONTEXTS[context]
+    context = list(GRAPH_CONTEXTS)[seed % len(GRAPH_CONTEXTS)]
+    enter, writes = GRAPH_CONTEXTS[context]
     text = random_program(seed, WRITE_STEPS + writes, more="y")
     is_image = context == "channels last"
     if is_image:
