@@ -132,8 +132,9 @@ PURE = (
 )
 
 
-def program(seed, gradients=False):
-    """The text of a function of two tensors, and how to make them."""
+def program(seed, gradients=False, elements_decide=True):
+    """The text of a function of two tensors, and how to make them. `elements_decide`: branches ask for elements, which vmap
+    does not allow."""
     r = random.Random(seed)
     names = ["x", "y"]
     lines = []
@@ -149,7 +150,8 @@ def program(seed, gradients=False):
         elif kind < 0.8 and own:
             lines.append(r.choice(METADATA)(r, r.choice(sorted(own))))
         elif kind < 0.85:
-            lines.append(f"if {source}.numel() and {source}.flatten()[0] > 0: {other}.add_(1)")
+            condition = f"{source}.flatten()[0] > 0" if elements_decide else f"{source}.dim() > 1"
+            lines.append(f"if {source}.numel() and {condition}: {other}.add_(1)")
         else:
             lines.append(f"{name} = {r.choice(PURE)(r, source, other)}")
             names.append(name)
@@ -227,7 +229,7 @@ def check_contexts(seed):
 
 def check_vmap(seed):
     """Under vmap of both arguments, with the transform within and around. What vmap itself refuses says nothing."""
-    text, shapes, _ = program(seed, gradients=True)  # without random numbers
+    text, shapes, _ = program(seed, gradients=True, elements_decide=False)  # without random numbers
     function = compile_text(text)
 
     def mapped(form):
@@ -489,7 +491,7 @@ def check_graph_contexts(seed):
     return end, text
 
 
-def gradients_of_each(form, seed, choice, by_arguments):
+def gradients_of_each(form, seed, choice):
     """The outcome, and for each result the gradients of the inputs by it, or the error."""
     # Of these numbers sums are exact: those of compiled kernels are added in another order.
     leaves = [torch.arange(16.0).view(4, 4).mul(0.125).requires_grad_(), torch.ones(4, 4).requires_grad_()]
@@ -503,10 +505,7 @@ def gradients_of_each(form, seed, choice, by_arguments):
         weights = torch.arange(1.0, tensor.numel() + 1).view(tensor.shape)
         try:
             total = (tensor * weights).sum()
-            # The arguments are on the tape where their last writes have left them. Views that eager has made before are
-            # made again of what those are views of.
-            given = [tensor for tensor in (x, y) if by_arguments and not tensor._is_view()]
-            grads.append(torch.autograd.grad(total, [*leaves, *given], retain_graph=True, allow_unused=True))
+            grads.append(torch.autograd.grad(total, leaves, retain_graph=True, allow_unused=True))
         except RuntimeError as error:
             grads.append(error)
     return outcome, grads
@@ -530,9 +529,7 @@ def check_graph_gradients(seed):
     end = "equal"
     for choice in (True, False):
         eager = compile_text(IMPORTS + text)
-        # What branches and loops write gets its place at the end; operators of lists eager records for all elements at once.
-        by_arguments = not any(word in text for word in ("_foreach_", "for ", "if "))
-        (expected, grads), *others = [gradients_of_each(form, seed, choice, by_arguments) for form in (eager, *forms)]
+        (expected, grads), *others = [gradients_of_each(form, seed, choice) for form in (eager, *forms)]
         if says(expected.error, ERASED) or any(says(found.error, (RESIZED,)) for found, _ in others):
             end = "erased"
             continue

@@ -4,7 +4,6 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -40,59 +39,6 @@ bool areOffTape(const WrittenMemory& memory, const Writes& writes) {
   return std::ranges::all_of(memory.writes, [&](const Node* node) { return writes.isOffTape(node, memory); });
 }
 
-/// Of which of the tensors the node, or one in it, computes tensors, other than views that are followed.
-std::vector<const Value*> readBy(
-    Node* node, const std::unordered_set<const Value*>& of, const Places& places, const Writes& writes) {
-  std::vector<const Value*> roots;
-  const auto outputs = node->outputs();
-  const bool is_result = (node->kind() == prim::TupleConstruct || node->kind() == prim::ListConstruct) &&
-                         std::ranges::all_of(node->output()->uses(), [&](const Use& use) {
-                           return use.user == node->graph().block()->returnNode();
-                         });
-  if (is_result) return roots;
-  const bool passes_on = node->isReturn() || writes.isRemovable(node) ||
-                         std::ranges::any_of(outputs, [](const Value* v) { return mayHoldTensors(*v->type()); });
-  const bool is_view = !outputs.empty() && !writes.isRemovable(node) &&
-                       std::ranges::all_of(outputs, [&](const Value* output) { return places.of(output) != nullptr; });
-  for (const Value* input : node->inputs()) {
-    const Place* place = places.of(input);
-    if (!passes_on || !place || !of.contains(place->root)) continue;
-    const bool is_part = is_view && std::ranges::all_of(outputs, [&](const Value* output) {
-                           return places.of(output)->root == place->root;
-                         });
-    if (!is_part) roots.push_back(place->root);
-  }
-  for (Block* block : node->blocks()) {
-    for (Node* inner : block->nodes()) std::ranges::copy(readBy(inner, of, places, writes), std::back_inserter(roots));
-    std::ranges::copy(readBy(block->returnNode(), of, places, writes), std::back_inserter(roots));
-  }
-  return roots;
-}
-
-/// Of inputs that may get another place on autograd's tape, by a last write in the outermost block: the node of that
-/// block that is the first to compute of their last values, where gradients are as at the start. Before it they get
-/// them: what it computes has gradients by the input then, as in the original program.
-std::unordered_map<const Value*, const Node*> findReaders(Graph& graph, const Places& places, const Writes& writes) {
-  std::unordered_map<const Node*, std::vector<const Value*>> last_writes;
-  for (const auto& memory : writes.all()) {
-    if (!memory->is_input || !memory->reason.empty() || areOffTape(*memory, writes)) continue;
-    Node* last = memory->writes.back();
-    if (last->owningBlock() == graph.block()) last_writes[last].push_back(memory->root);
-  }
-  std::unordered_map<const Value*, const Node*> readers;
-  std::unordered_set<const Value*> done;
-  for (Node* node : graph.block()->nodes()) {
-    if (!done.empty()) {
-      for (const Value* root : readBy(node, done, places, writes)) {
-        if (!writes.isOffTape(node, *writes.removable(root))) readers.emplace(root, node);
-      }
-    }
-    const auto found = last_writes.find(node);
-    if (found != last_writes.end()) done.insert(found->second.begin(), found->second.end());
-  }
-  return readers;
-}
-
 /// Goes through the graph in order and keeps, for each tensor whose writes go, the value that it has there. Views of it
 /// are made again where they are read after a write; what was made is used until the next one.
 class Functionalizer {
@@ -100,13 +46,10 @@ class Functionalizer {
   Functionalizer(Graph& graph, const Places& places, const Writes& writes)
       : graph_(graph), places_(places), writes_(writes) {
     findWritten(graph.block());
-    const auto readers = findReaders(graph, places, writes);
     for (const auto& memory : writes.all()) {
       if (!memory->is_input || !memory->reason.empty()) continue;
-      const Node* before = memory->closed_before ? memory->closed_before : graph.block()->returnNode();
-      const auto reader = readers.find(memory->root);
-      if (reader != readers.end() && reader->second->isBefore(before)) before = reader->second;
-      closed_before_[before].push_back(memory.get());
+      closed_before_[memory->closed_before ? memory->closed_before : graph.block()->returnNode()].push_back(
+          memory.get());
     }
   }
 

@@ -2,10 +2,10 @@
 // values of what they are views of.
 //
 // The result computes what the graph computed, bit for bit. Tensors that came in and were written get one
-// `aten::copy_` each at the end of the graph, or before the first node that computes of their last value or returns
-// their memory in a way that can't be followed (`cresset::no_grad_copy_`, if gradients are off at all writes); if the
-// program raises before, they keep what they held. The functional form of `aten::add_` is `cresset::add` (in-place
-// reuse, ops/operator.h): it has the sizes, strides, dtype and errors of the in-place operator.
+// `aten::copy_` each at the end of the graph, or before the first node that returns their memory in a way that can't
+// be followed (`cresset::no_grad_copy_`, if gradients are off at all writes); if the program raises before, they keep
+// what they held. The functional form of `aten::add_` is `cresset::add` (in-place reuse, ops/operator.h): it has the
+// sizes, strides, dtype and errors of the in-place operator.
 //
 // A tensor's writes are removed all or none. They stay where it can't be proven that every reader is found: the tensor
 // may be the memory of another input that is read after the write, is held by a list while it is written, is viewed in
