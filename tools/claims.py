@@ -40,7 +40,7 @@ class Claim:
 #: Of builds with sanitizers and of benchmarks.
 NOTHING = ""
 #: What the programs of tests/fuzz say at their end.
-FUZZED = r"^(\d+ (?:archives|texts|of \d+ operators)\b.*?)(?:; \d+ s.*)?$"
+FUZZED = r"^(\d+ (?:archives|texts|chains|of \d+ operators)\b.*?)(?:; \d+ s.*)?$"
 
 
 DOCTEST = r"\[doctest\] (test cases: .*?) *\|? *$"

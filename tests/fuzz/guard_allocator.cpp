@@ -11,6 +11,7 @@
 //
 // wild_arguments.py turns it on around each call. Everything else is the C library's allocator.
 #include <dlfcn.h>
+#include <link.h>
 #include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -60,10 +61,27 @@ bool isOurs(const void* block) {
   return arena && block >= arena && block < arena + kArena;
 }
 
-/// Is this the code of libc10, which allocates tensors?
+struct Range {
+  uintptr_t begin = 0, end = 0;
+};
+Range libc10;  // which allocates tensors; empty until that is loaded
+
+int findLibc10(dl_phdr_info* library, size_t, void*) {
+  if (!strstr(library->dlpi_name, "libc10.so")) return 0;
+  for (int i = 0; i < library->dlpi_phnum; ++i) {
+    const auto& segment = library->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X)) continue;
+    libc10.begin = library->dlpi_addr + segment.p_vaddr;
+    libc10.end = libc10.begin + segment.p_memsz;
+  }
+  return 1;
+}
+
+/// Is this code that allocates tensors?
 bool isOfTensors(const void* code) {
-  Dl_info info;
-  return dladdr(code, &info) && info.dli_fname && strstr(info.dli_fname, "libc10.so");
+  if (!libc10.end) dl_iterate_phdr(findLibc10, nullptr);
+  const auto address = reinterpret_cast<uintptr_t>(code);
+  return libc10.begin <= address && address < libc10.end;
 }
 
 size_t roundUp(size_t n, size_t to) {
