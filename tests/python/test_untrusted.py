@@ -331,6 +331,56 @@ def test_operators_are_given_what_others_made():
     assert done.returncode == 0, done.stdout[-4000:]
 
 
+@pytest.mark.parametrize(
+    "resize",
+    [
+        "x.resize_([4611686018427387904, 3])",
+        "x.resize_([-1, 3])",
+        "x.resize_([1125899906842624])",
+        "torch.full([-4611686018427387904, 3], 1.0, out=x)",
+        "torch.outer(one.expand([1099511627776]), one.expand([1099511627776]), out=x)",
+        "torch.range(-4611686018427387904, 17, out=x)",
+        "torch._foreach_add_([x.resize_([1099511627776, 1099511627776])], 1)",
+    ],
+)
+def test_a_failed_resize_leaves_no_tensor_beyond_its_memory(resize):
+    # In eager the tensor keeps the sizes; what uses it next reads and writes beside its memory.
+    unit = cresset.CompilationUnit(f"def f(x):\n  one = torch.ones([1])\n  {resize}\ndef g(x):\n  return x.add_(1)\n")
+    x = torch.ones(3, 3)
+    with pytest.raises(RuntimeError):
+        unit.f(x)
+    assert x.shape == (0,)
+    assert unit.g(x).shape == (0,)
+
+
+def test_a_failed_operator_leaves_its_other_arguments():
+    unit = cresset.CompilationUnit("def f(x, y):\n  return torch.cat([x, y]) + x.matmul(y)\n")
+    arguments = torch.ones(3, 3).t()[1:], torch.ones(1).expand(7, 5, 4)
+    with pytest.raises(RuntimeError):
+        unit.f(*arguments)
+    assert [t.shape for t in arguments] == [(2, 3), (7, 5, 4)]
+
+
+@pytest.mark.parametrize(
+    "zeros",
+    [
+        "x.to_mkldnn().zero_()",
+        "torch.zero(x.to_mkldnn())",
+        "torch._foreach_zero_([x.to_mkldnn()])",
+        "torch._foreach_zero([x.to_mkldnn()])",
+        "torch.zeros([300000000], dtype=x.dtype, layout=3)",
+        "x.new_zeros([300000000], layout=3)",
+        "x.to_mkldnn().new_zeros([300000000])",
+    ],
+)
+def test_zeros_of_onednn_are_floats(zeros):
+    # Floats are written, whatever the dtype: beyond the memory of shorter ones.
+    unit = cresset.CompilationUnit(f"def f(x):\n  {zeros}\n")
+    unit.f(torch.ones(300))
+    with pytest.raises(RuntimeError, match="must be of float32"):
+        unit.f(torch.ones(300, dtype=torch.bfloat16))
+
+
 class ChainsThatCrash:
     """Stands for wild_chains.Chains: a process that makes all of these calls, one of `last` at its end, ends by a signal."""
 
