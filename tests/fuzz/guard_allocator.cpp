@@ -4,11 +4,14 @@
 //
 // While guarding is on, each block of the guarding thread has pages of its own, with pages without access around them.
 // Where a block can't end at the page because of its alignment, what follows it is filled and looked at again when the
-// block is freed. Long blocks return their pages when they are freed, and their addresses are not used again; those
-// of a page are used again late. New and freed blocks hold no zeros: what a kernel reads there is as wild as can be.
+// block is freed. Tensors' blocks get less than the alignment that PyTorch asks for, as views begin anywhere; the
+// packed weights of fbgemm and oneDNN get theirs, which their kernels believe. Long blocks return their pages when they
+// are freed, and their addresses are not used again; those of a page are used again late. New and freed blocks hold no
+// zeros: what a kernel reads there is as wild as can be.
 //
 // wild_arguments.py turns it on around each call. Everything else is the C library's allocator.
 #include <dlfcn.h>
+#include <link.h>
 #include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -46,7 +49,7 @@ enum Placement : int { Off, AtEnd, AtStart };
 thread_local int placement = Off;
 std::mutex lock;
 char* arena = nullptr;
-size_t used = 0, live = 0, most = 0;
+size_t used = 0, live = 0, most = 0, blocks = 0, unguarded = 0;
 
 /// Freed blocks of one page, with their headers, the first to be used again first: changing what may be accessed costs
 /// more than most kernels.
@@ -56,6 +59,29 @@ size_t oldest = 0, num_waiting = 0;
 
 bool isOurs(const void* block) {
   return arena && block >= arena && block < arena + kArena;
+}
+
+struct Range {
+  uintptr_t begin = 0, end = 0;
+};
+Range libc10;  // which allocates tensors; empty until that is loaded
+
+int findLibc10(dl_phdr_info* library, size_t, void*) {
+  if (!strstr(library->dlpi_name, "libc10.so")) return 0;
+  for (int i = 0; i < library->dlpi_phnum; ++i) {
+    const auto& segment = library->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X)) continue;
+    libc10.begin = library->dlpi_addr + segment.p_vaddr;
+    libc10.end = libc10.begin + segment.p_memsz;
+  }
+  return 1;
+}
+
+/// Is this code that allocates tensors?
+bool isOfTensors(const void* code) {
+  if (!libc10.end) dl_iterate_phdr(findLibc10, nullptr);
+  const auto address = reinterpret_cast<uintptr_t>(code);
+  return libc10.begin <= address && address < libc10.end;
 }
 
 size_t roundUp(size_t n, size_t to) {
@@ -73,14 +99,14 @@ Header* headerOf(void* block) {
   __builtin_trap();
 }
 
-void* guarded(size_t alignment, size_t size) {
+void* guarded(size_t alignment, size_t size, bool isOfTensor) {
   if (size > most) {
     errno = ENOMEM;
     return nullptr;
   }
-  // PyTorch asks for 64 bytes because that is fast; views begin anywhere, so its kernels need no more than this.
-  alignment = alignment < 16 || alignment == 64 ? 16 : alignment;
-  if (alignment > kPage) return __libc_memalign(alignment, size);
+  const size_t asked = alignment;
+  alignment = alignment < 16 || isOfTensor ? 16 : alignment;
+  if (alignment > kPage) return __libc_memalign(asked, size);
   const size_t data = roundUp(roundUp(size, alignment), kPage), total = kPage + (data ? data : kPage);
   std::lock_guard hold(lock);
   if (!arena) {
@@ -92,16 +118,19 @@ void* guarded(size_t alignment, size_t size) {
   if (total == 2 * kPage && num_waiting > kWaiting / 8) {
     start = reinterpret_cast<char*>(waiting[oldest++ % kWaiting]);
     --num_waiting;
+    --blocks;
   } else if (live + total > most) {
     errno = ENOMEM;
     return nullptr;
   } else if (used + total + kPage > kArena || mprotect(arena + used, total, PROT_READ | PROT_WRITE) != 0) {
-    return __libc_memalign(alignment, size);  // the kernel counts mappings
+    ++unguarded;  // the kernel counts mappings
+    return __libc_memalign(asked, size);
   } else {
     start = arena + used;
     used += total + kPage;
   }
   live += total;
+  ++blocks;
   unsigned char* first = reinterpret_cast<unsigned char*>(start) + kPage;
   // What begins beyond the first page of a long block would not find its header.
   const size_t shift = placement == AtEnd ? (total - kPage - size) / alignment * alignment : 0;
@@ -126,6 +155,7 @@ void release(void* pointer) {
     waiting[(oldest + num_waiting++) % kWaiting] = header;
     return;
   }
+  --blocks;
   // A new mapping in its place has no pages, and is one with its neighbours again.
   (void)mmap(header, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
@@ -142,14 +172,25 @@ void guard_allocations(int where, size_t bytes) {
   placement = where;
 }
 
+/// Blocks whose pages have bounds of their own, and how many had to do without since the process began: the kernel
+/// gives a process only so many mappings, two for each block.
+size_t guarded_blocks();
+size_t guarded_blocks() {
+  return blocks;
+}
+size_t unguarded_blocks();
+size_t unguarded_blocks() {
+  return unguarded;
+}
+
 void* malloc(size_t size) {
-  return placement == Off ? __libc_malloc(size) : guarded(16, size);
+  return placement == Off ? __libc_malloc(size) : guarded(16, size, false);
 }
 void* calloc(size_t count, size_t size) {
   if (placement == Off) return __libc_calloc(count, size);
   size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) return nullptr;
-  void* block = guarded(16, bytes);
+  void* block = guarded(16, bytes, false);
   if (block) memset(block, 0, bytes);
   return block;
 }
@@ -170,13 +211,14 @@ void* realloc(void* block, size_t size) {
   return other;
 }
 void* memalign(size_t alignment, size_t size) {
-  return placement == Off ? __libc_memalign(alignment, size) : guarded(alignment, size);
+  return placement == Off ? __libc_memalign(alignment, size) : guarded(alignment, size, false);
 }
 void* aligned_alloc(size_t alignment, size_t size) {
   return memalign(alignment, size);
 }
 int posix_memalign(void** block, size_t alignment, size_t size) {
-  void* made = memalign(alignment, size);
+  void* made = placement == Off ? __libc_memalign(alignment, size)
+                                : guarded(alignment, size, isOfTensors(__builtin_return_address(0)));
   if (!made) return ENOMEM;
   *block = made;
   return 0;

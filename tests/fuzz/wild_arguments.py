@@ -54,6 +54,7 @@ SLOW = "does not end"
 OUTSIDE = 77  # the status of a process that found a result outside of its memory
 FAULTS = 2  # of one operator: then it is not tried any more
 AT_END, AT_START = 1, 2
+MOST_BLOCKS = 12_000  # with guard pages in a process, which then makes place for another: two mappings each, of 65,530
 
 # ---- operators, and valid calls of them ----
 
@@ -669,15 +670,20 @@ class Faults:
         self.tried, self.answered = collections.Counter(), collections.Counter()
 
     def run(self, batch):
-        """`batch`: subjects. One child for all of them, as long as none ends it."""
+        """`batch`: subjects. One child for all of them, as long as none ends it and it has not too many blocks."""
         first, number = 0, 0
         while first < len(batch):
             self.shared.tell(first, number, 0, 0)
             end = child(lambda first=first, number=number: self.body(batch, first, number))
             at, last, made, answered = self.shared.told()
-            if not end:
+            if not end and at == len(batch):
                 return
             name = batch[at].name
+            if not end:
+                self.tried[name] += made
+                self.answered[name] += answered
+                first, number = at, last
+                continue
             self.tried[name] += made + 1
             self.answered[name] += answered
             self.confirm(batch[at], last, end)
@@ -686,11 +692,14 @@ class Faults:
             else:
                 first, number = at, last + 1
 
-    def body(self, batch, first, number):
+    def body(self, batch, first, start):
+        number = start
         for at in range(first, len(batch)):
             made = answered = 0
             for k in range(number, self.calls):
                 self.shared.tell(at, k, made, answered)
+                if (at, k) != (first, start) and blocks()[0] > MOST_BLOCKS:
+                    return
                 signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
                 signal.setitimer(signal.ITIMER_REAL, SECONDS)
                 answered += run_call(batch[at], self.seed, k, self.guard, self.tools)
@@ -698,6 +707,7 @@ class Faults:
             signal.setitimer(signal.ITIMER_REAL, 0)
             number = 0
             self.totals(batch[at].name, made, answered)
+        self.shared.tell(len(batch), 0, 0, 0)
 
     def totals(self, name, made, answered):
         """Told through a file: operators that ended well in one child are many."""
@@ -854,6 +864,12 @@ def load_guard():
     guard.argtypes = [ctypes.c_int, ctypes.c_size_t]
     guard.restype = None
     return guard
+
+
+def blocks():
+    """Blocks that have guard pages, and how many have been given none; without the allocator none."""
+    functions = [getattr(ctypes.CDLL(None), name, None) for name in ("guarded_blocks", "unguarded_blocks")]
+    return tuple(function() if function else 0 for function in functions)
 
 
 def may_be_tried(name, restricted):

@@ -4,7 +4,8 @@ wild_arguments.py calls each operator with values that the test makes; some valu
 written results, quantized, sparse and nested tensors with parts of their own, lists that were split off). Here each chain starts from the
 arguments of one wild call and adds every result to a pool of values; the calls after it take half of their arguments from there, whose
 types fit. Gradients of what the chain has made are asked for at its end. In child processes, under the allocator with guard pages; a
-chain that ends its process, or has a result outside of its memory, is a fault, and is told with all of its calls.
+chain that ends its process, or has a result outside of its memory, is a fault, by itself or after others. It is told with as few calls of
+them as still end a process.
 
     python wild_chains.py [--count N] [--length N] [--seed S] [--only NAME]
 """
@@ -12,11 +13,13 @@ chain that ends its process, or has a result outside of its memory, is a fault, 
 import argparse
 import collections
 import contextlib
+import itertools
 import os
 import random
 import re
 import signal
 import sys
+import tempfile
 import time
 import warnings
 
@@ -25,9 +28,9 @@ import wild_arguments as single
 
 from cresset import _C
 
-CHAINS_OF_A_CHILD = (
-    40  # each small block of a kept table has pages of its own, of which a process can have only so many
-)
+CHAINS_OF_A_CHILD = 40
+SHRINKING_SECONDS = 200  # of a fault
+MOST_TOLD = 40  # calls of it
 MOST_KEPT = 40  # values of a chain
 MOST_ELEMENTS = 200_000  # of a tensor that goes on
 
@@ -84,36 +87,46 @@ class Chains:
         self.takes_pool = [s for s in self.table if any("Tensor" in a.type.str() for a in s.schema.arguments)]
         self.guard, self.seed, self.length, self.tools = guard, seed, length, tools
 
-    def run(self, number, describe=None):
-        """Returns the number of calls that had a result."""
-        rng = random.Random(f"{self.seed} chain {number}")
+    def run(self, number, steps=None, describe=None):
+        """Only these steps of the chain, if they are given; the last asks for gradients. Returns the number of calls that had a result."""
         pool, answered = Pool(), 0
-        _C._set_plans_always(number % 4 == 3)
-        for step in range(self.length):
-            subject = rng.choice(self.takes_pool if step else self.table)
-            self.guard(single.AT_END if rng.random() < 0.5 else single.AT_START, single.BYTES)
-            answered += self.call(subject, rng, pool, describe, plain=rng.random() < 0.5)
-            self.guard(0, 0)
-        with contextlib.suppress(Exception):
-            self.gradients(pool, rng)
+        by_plans = number % 4 == 3
+        _C._set_plans_always(by_plans)
+        for step in range(self.length + 1) if steps is None else steps:
+            # What a step draws does not depend on the steps before it: some of those may be left out.
+            rng = random.Random(f"{self.seed} chain {number} step {step}")
+            if step < self.length:
+                subject = rng.choice(self.takes_pool if step else self.table)
+                answered += self.call(subject, rng, pool, by_plans, describe)
+            else:
+                if describe:
+                    describe("gradients\n")
+                with contextlib.suppress(Exception), self.guarded(single.AT_END):
+                    self.gradients(pool, rng)
         return answered
 
-    def call(self, subject, rng, pool, describe, plain):
+    @contextlib.contextmanager
+    def guarded(self, placement):
+        self.guard(placement, single.BYTES)
         try:
-            arguments, kinds, undefined, _ = single.variant(subject, self.seed, 0 if plain else rng.randrange(1000))
-            for i in rng.sample(range(len(kinds)), min(len(kinds), rng.choice([1, 1, 1, 2, 3]))):
-                if (value := pool.choose(kinds[i], rng, arguments[i])) is not None:
-                    written = (
-                        single.is_written(subject.schema.arguments[i]) if i < len(subject.schema.arguments) else True
-                    )
-                    if not written or all(map(single.can_be_written, single.tensors_of(value))):
-                        arguments[i] = value
+            yield
+        finally:
+            self.guard(0, 0)
+
+    def call(self, subject, rng, pool, by_plans, describe):
+        placement = single.AT_END if rng.random() < 0.5 else single.AT_START
+        number = 0 if rng.random() < 0.5 else rng.randrange(1000)
+        try:
+            with self.guarded(placement):
+                arguments, kinds, undefined, _ = single.variant(subject, self.seed, number)
+                self.replace_some(subject, arguments, kinds, rng, pool)
             if describe:
-                self.guard(0, 0)
                 describe(f"{subject.name}{single.shown(arguments, undefined)[:600]}\n")
-                self.guard(single.AT_END, single.BYTES)
-            result = subject.function(kinds, undefined)(*arguments)
-            single.look_at([result, arguments])
+            # The blocks of functions would have pages of their own for as long as those are kept, and plans are kept by theirs.
+            function = (subject.compiled if by_plans else subject.function)(kinds, undefined)
+            with self.guarded(placement):
+                result = function(*arguments)
+                single.look_at([result, arguments])
             pool.add(result)
             for one in arguments:
                 pool.add(one)
@@ -122,6 +135,15 @@ class Chains:
             os._exit(single.OUTSIDE)
         except Exception:  # noqa: BLE001
             return 0
+
+    def replace_some(self, subject, arguments, kinds, rng, pool):
+        """By values of the pool."""
+        schema = subject.schema.arguments
+        for i in rng.sample(range(len(kinds)), min(len(kinds), rng.choice([1, 1, 1, 2, 3]))):
+            if (value := pool.choose(kinds[i], rng, arguments[i])) is not None:
+                written = single.is_written(schema[i]) if i < len(schema) else True
+                if not written or all(map(single.can_be_written, single.tensors_of(value))):
+                    arguments[i] = value
 
     def gradients(self, pool, rng):
         roots = [t for t in pool.tensors() if t.requires_grad]
@@ -144,46 +166,103 @@ def with_gradients(make):
 
 
 def hunt(chains, count, first, say):
-    """How many chains had a fault, calls with a result."""
+    """How many chains had a fault, calls with a result, and blocks that no guard pages were left for."""
     shared = single.Shared()
-    faults = answered = 0
-    number = first
-    while number < first + count:
+    faults = answered = unguarded = 0
+    number, end_of_all = first, first + count
+    while number < end_of_all:
 
         def body(number=number):
             done = 0
-            for k in range(number, min(first + count, number + CHAINS_OF_A_CHILD)):
-                shared.tell(k, done, 0, 0)
-                signal.setitimer(signal.ITIMER_PROF, single.CPU_SECONDS)
-                signal.setitimer(signal.ITIMER_REAL, single.SECONDS)
+            for k in range(number, min(end_of_all, number + CHAINS_OF_A_CHILD)):
+                shared.tell(k, done, *single.blocks())
+                if k > number and single.blocks()[0] > single.MOST_BLOCKS:
+                    return
+                limit_time()
                 done += chains.run(k)
-            shared.tell(k + 1, done, 0, 0)
+            shared.tell(k + 1, done, *single.blocks())
 
         shared.tell(number, 0, 0, 0)
-        end = single.child(body)
-        at, done, _, _ = shared.told()
+        how = single.child(body)
+        at, done, _, without = shared.told()
         answered += done
-        if end:
-            faults += confirm(chains, at, end, say)
+        unguarded += without
+        if how:
+            faults += confirm(chains, range(number, at + 1), how, say)
             at += 1
         number = at
-    return faults, answered
+    return faults, answered, unguarded
 
 
-def confirm(chains, number, how, say):
-    """Tells the chain, run again in a process of its own; 1 if it is a fault there, too."""
-    read, write = os.pipe()
+def limit_time(factor=1):
+    """Of a chain: then a signal ends the process."""
+    signal.setitimer(signal.ITIMER_PROF, single.CPU_SECONDS * factor)
+    signal.setitimer(signal.ITIMER_REAL, single.SECONDS * factor)
 
-    def again():
-        signal.setitimer(signal.ITIMER_PROF, single.CPU_SECONDS * 4)
-        chains.run(number, lambda text: os.write(write, text.encode()))
 
-    end = single.child(again)
-    os.close(write)
-    with os.fdopen(read, "rb") as stream:
-        calls = stream.read().decode(errors="replace").splitlines()
-    say(f"chain {number}: {end or how + ', after other chains only'}\n  " + "\n  ".join(calls[-12:]))
-    return int(bool(end) and end != single.SLOW)
+def ends(chains, steps, describe=None):
+    """How a process ends that runs these, each of them (chain, step)."""
+
+    def body():
+        for number, group in itertools.groupby(steps, key=lambda one: one[0]):
+            limit_time(4)
+            chains.run(number, [step for _, step in group], describe)
+
+    return single.child(body)
+
+
+def confirm(chains, numbers, how, say):
+    """Tells what ended the process that ran these chains, by as few calls as still do; 1 if it is a fault: all but what takes long."""
+    all_of = lambda numbers: [(k, step) for k in numbers for step in range(chains.length + 1)]  # noqa: E731
+    last = numbers[-1]
+    if how == single.SLOW:
+        steps = all_of([last])
+    else:
+        faulty = lambda steps: ends(chains, steps) not in ("", single.SLOW)  # noqa: E731
+        steps = next((s for s in (all_of([last]), all_of(numbers)) if faulty(s)), None)
+        if not steps:
+            say(f"chain {last}: {how} after chain {numbers[0]} and those between; not again")
+            return 1
+        left = Budget(SHRINKING_SECONDS)
+        by_chain = [all_of([k]) for k in sorted({k for k, _ in steps})]
+        by_chain = shrunk(by_chain, lambda some: faulty(sum(some, [])), left)
+        steps = shrunk(sum(by_chain, []), faulty, left)
+    calls = [f"  {line}" for line in described(chains, steps)]
+    say("\n".join([f"chain {last}: {how}", *calls[-MOST_TOLD:]]))
+    return int(how != single.SLOW)
+
+
+def described(chains, steps):
+    """The calls that these steps make."""
+    with tempfile.TemporaryFile() as file:
+        ends(chains, steps, lambda text: os.write(file.fileno(), text.encode()))
+        file.seek(0)
+        return file.read().decode(errors="replace").splitlines()
+
+
+class Budget:
+    """Is there time left?"""
+
+    def __init__(self, seconds):
+        self.end = time.monotonic() + seconds
+
+    def __bool__(self):
+        return time.monotonic() < self.end
+
+
+def shrunk(items, faulty, left):
+    """As few of them as are still faulty: halves are left out, quarters, and so on."""
+    size = (len(items) + 1) // 2
+    while size:
+        at = 0
+        while at < len(items) and left:
+            rest = items[:at] + items[at + size :]
+            if rest and faulty(rest):
+                items = rest
+            else:
+                at += size
+        size = size // 2
+    return items
 
 
 def main():
@@ -207,10 +286,10 @@ def main():
         subject.calls += [(types, with_gradients(make)) for types, make in subject.calls]
     chains = Chains(chosen, single.load_guard(), args.seed, args.length, single.tampering(table))
     say = lambda text: print(text, flush=True)  # noqa: E731
-    faults, answered = hunt(chains, args.count, args.first, say)
+    faults, answered, unguarded = hunt(chains, args.count, args.first, say)
     say(
         f"{args.count} chains of operators ({args.count * args.length} calls, {answered} with a result), {faults} with faults; "
-        f"{time.monotonic() - start:.0f} s"
+        f"{unguarded} blocks without guard pages; {time.monotonic() - start:.0f} s"
     )
     sys.exit(1 if faults else 0)
 

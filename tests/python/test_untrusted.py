@@ -331,6 +331,124 @@ def test_operators_are_given_what_others_made():
     assert done.returncode == 0, done.stdout[-4000:]
 
 
+@pytest.mark.parametrize(
+    "resize",
+    [
+        "x.resize_([4611686018427387904, 3])",
+        "x.resize_([-1, 3])",
+        "x.resize_([1125899906842624])",
+        "torch.full([-4611686018427387904, 3], 1.0, out=x)",
+        "torch.outer(one.expand([1099511627776]), one.expand([1099511627776]), out=x)",
+        "torch.range(-4611686018427387904, 17, out=x)",
+        "torch._foreach_add_([x.resize_([1099511627776, 1099511627776])], 1)",
+    ],
+)
+def test_a_failed_resize_leaves_no_tensor_beyond_its_memory(resize):
+    # In eager the tensor keeps the sizes; what uses it next reads and writes beside its memory.
+    unit = cresset.CompilationUnit(f"def f(x):\n  one = torch.ones([1])\n  {resize}\ndef g(x):\n  return x.add_(1)\n")
+    x = torch.ones(3, 3)
+    with pytest.raises(RuntimeError):
+        unit.f(x)
+    assert x.shape == (0,)
+    assert unit.g(x).shape == (0,)
+
+
+def test_a_failed_operator_leaves_its_other_arguments():
+    unit = cresset.CompilationUnit("def f(x, y):\n  return torch.cat([x, y]) + x.matmul(y)\n")
+    arguments = torch.ones(3, 3).t()[1:], torch.ones(1).expand(7, 5, 4)
+    with pytest.raises(RuntimeError):
+        unit.f(*arguments)
+    assert [t.shape for t in arguments] == [(2, 3), (7, 5, 4)]
+
+
+@pytest.mark.parametrize(
+    "zeros",
+    [
+        "x.to_mkldnn().zero_()",
+        "torch.zero(x.to_mkldnn())",
+        "torch._foreach_zero_([x.to_mkldnn()])",
+        "torch._foreach_zero([x.to_mkldnn()])",
+        "torch.zeros([300000000], dtype=x.dtype, layout=3)",
+        "x.new_zeros([300000000], layout=3)",
+        "x.to_mkldnn().new_zeros([300000000])",
+    ],
+)
+def test_zeros_of_onednn_are_floats(zeros):
+    # Floats are written, whatever the dtype: beyond the memory of shorter ones.
+    unit = cresset.CompilationUnit(f"def f(x):\n  {zeros}\n")
+    unit.f(torch.ones(300))
+    with pytest.raises(RuntimeError, match="must be of float32"):
+        unit.f(torch.ones(300, dtype=torch.bfloat16))
+
+
+class ChainsThatCrash:
+    """Stands for wild_chains.Chains: a process that makes all of these calls, one of `last` at its end, ends by a signal."""
+
+    length = 4
+
+    def __init__(self, before, last, once=None):
+        self.before, self.last, self.once, self.made = before, last, once, set()
+
+    def run(self, number, steps=None, describe=None):
+        for step in range(self.length + 1) if steps is None else steps:
+            if describe:
+                describe(f"call {number} {step}\n")
+            self.made.add((number, step))
+            if (number, step) == self.last and self.before <= self.made and not (self.once and self.once.exists()):
+                if self.once:
+                    self.once.touch()
+                os.kill(os.getpid(), signal.SIGSEGV)
+        return 1
+
+
+def test_ends_of_processes_are_faults_of_chains(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(FUZZ))
+    import wild_chains
+
+    def said_of(chains):
+        said = []
+        faults, _, _ = wild_chains.hunt(chains, 50, 0, said.append)
+        assert faults == len(said)
+        return said
+
+    assert said_of(ChainsThatCrash(set(), (60, 0))) == []
+    assert said_of(ChainsThatCrash({(9, 1)}, (9, 2))) == ["chain 9: SIGSEGV\n  call 9 1\n  call 9 2"]
+    after_others = ChainsThatCrash({(3, 1), (7, 0)}, (9, 2))
+    assert said_of(after_others) == ["chain 9: SIGSEGV\n  call 3 1\n  call 7 0\n  call 9 2"]
+    assert said_of(ChainsThatCrash(set(), (9, 2), once=tmp_path / "crashed")) == [
+        "chain 9: SIGSEGV after chain 0 and those between; not again"
+    ]
+
+
+ALIGNED = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.guard_allocations.argtypes = [ctypes.c_int, ctypes.c_size_t]
+libc.free.argtypes = [ctypes.c_void_p]
+count = 40_000  # a process has 65,530 mappings, mostly, and each block takes two
+blocks = (ctypes.c_void_p * count)()
+size, alignment = ctypes.c_size_t(100), ctypes.c_size_t(64)
+libc.guard_allocations(1, 1 << 30)
+for i in range(count):
+    libc.posix_memalign(ctypes.byref(blocks, 8 * i), alignment, size)
+libc.guard_allocations(0, 0)
+all_of_them = libc.guarded_blocks() + libc.unguarded_blocks()
+for i in range(1, count, 2):
+    libc.free(blocks[i])
+print(sum(not b or b % 64 != 0 for b in blocks), all_of_them >= count)
+"""
+
+
+def test_guarded_blocks_are_aligned(monkeypatch):
+    # fbgemm's kernels read packed weights by instructions that want the alignment that it has asked for.
+    monkeypatch.syspath_prepend(str(FUZZ))
+    import wild_arguments
+
+    env = os.environ | {"LD_PRELOAD": str(wild_arguments.guard_library())}
+    done = subprocess.run([sys.executable, "-c", ALIGNED], capture_output=True, text=True, env=env, timeout=100)
+    assert done.stdout == "0 True\n", done.stdout + done.stderr
+
+
 def test_every_operator_has_been_judged():
     # Those that a new PyTorch adds are tried first: `wild_arguments.py --results FILE`.
     listed = set()

@@ -1,6 +1,8 @@
 // Exceptions: the one place where what operators throw becomes a ScriptError, and where frames are left.
+#include <ATen/core/Tensor.h>
 #include <ATen/core/class_type.h>
 #include <c10/util/Exception.h>
+#include <c10/util/safe_numerics.h>
 
 #include <atomic>
 #include <new>
@@ -26,6 +28,44 @@ void shorten(std::vector<ScriptFrame>& frames) {
   const auto first = frames.begin() + kShownOutermost;
   frames.erase(first, first + static_cast<std::ptrdiff_t>(left_out - 1));
   frames[kShownOutermost] = {"… " + std::to_string(left_out) + " more calls …", SourceRange()};
+}
+
+/// A resize that fails, because a size is negative, their product is too large or there is no memory, leaves the tensor
+/// with those sizes and with the memory that it had: later kernels would read and write beside it.
+bool isBeyondItsMemory(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.is_cpu() || tensor.is_nested()) return false;
+  const at::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  if (impl.is_python_dispatch() || impl.has_symbolic_sizes_strides() || !impl.has_storage() ||
+      tensor._is_zerotensor() || tensor.key_set().has(c10::DispatchKey::FuncTorchGradWrapper) ||
+      tensor.key_set().has(c10::DispatchKey::FuncTorchBatched))
+    return false;
+  uint64_t count = 1, last = static_cast<uint64_t>(impl.storage_offset()), bytes = 0;
+  for (int64_t i = 0; i < impl.dim(); ++i) {
+    const int64_t size = impl.sizes()[i];
+    if (size < 0) return true;
+    if (size == 0) return impl.numel() != 0;
+    uint64_t step = 0;
+    if (c10::mul_overflows(count, static_cast<uint64_t>(size), &count) ||
+        c10::mul_overflows(static_cast<uint64_t>(size - 1), static_cast<uint64_t>(impl.strides()[i]), &step) ||
+        c10::add_overflows(last, step, &last))
+      return true;
+  }
+  if (count != static_cast<uint64_t>(impl.numel())) return true;
+  return c10::mul_overflows(last + 1, static_cast<uint64_t>(impl.itemsize()), &bytes) ||
+         bytes > impl.storage().nbytes();
+}
+
+/// Of what a failed operator was given: tensors that are larger than their memory now have no elements.
+void mendTensors(const Stack& arguments) {
+  const auto mend = [](const at::Tensor& tensor) {
+    if (isBeyondItsMemory(tensor)) tensor.unsafeGetTensorImpl()->set_sizes_contiguous({0});
+  };
+  for (const c10::IValue& value : arguments) {
+    if (value.isTensor()) mend(value.toTensor());
+    if (!value.isList()) continue;
+    for (const c10::IValue& element : value.toListRef())
+      if (element.isTensor()) mend(element.toTensor());
+  }
 }
 
 }  // namespace
@@ -170,6 +210,7 @@ bool Run::resume(bool is_profiled) {
       error = describe(std::current_exception());
     }
     // What a failed operator left on the stack is of no use.
+    mendTensors(stack_);
     stack_.clear();
     results_.clear();
     unwind(std::move(error));

@@ -59,6 +59,9 @@ void checkRepeatsOf(IValue* arguments);
 void checkNotQuantized(IValue* arguments);
 void checkPartsOfQuantized(IValue* arguments);
 void checkElementsForOneDnn(IValue* arguments);
+void checkZeroed(IValue* arguments);
+template <size_t dtype>
+void checkNewZeros(IValue* arguments);
 void checkHasMemory(IValue* arguments);
 void checkWindowOfConvolution(IValue* arguments);
 void checkMovingAverage(IValue* arguments);

@@ -28,6 +28,38 @@ void checkElementsForOneDnn(IValue* arguments) {
   TORCH_CHECK(!self.defined() || self.numel() > 0, "to_mkldnn: a tensor without elements has no layout of oneDNN's");
 }
 
+/// oneDNN's zeros are written as floats, into the memory of any dtype.
+static void requireFloatsForOneDnn(at::Layout layout, at::ScalarType dtype) {
+  TORCH_CHECK(
+      layout != at::kMkldnn || dtype == at::kFloat, "zeros in a layout of oneDNN's must be of float32, not of ", dtype);
+}
+
+/// (self), (tensors)
+void checkZeroed(IValue* arguments) {
+  const auto require = [](const Tensor& tensor) {
+    if (tensor.defined()) requireFloatsForOneDnn(tensor.layout(), tensor.scalar_type());
+  };
+  if (arguments[0].isTensor()) return require(arguments[0].toTensor());
+  for (const IValue& tensor : arguments[0].toListRef()) require(optionalTensor(tensor));
+}
+
+/// (…, dtype, layout, …), whose defaults are those of the first argument if that is a tensor.
+template <size_t dtype>
+void checkNewZeros(IValue* arguments) {
+  const Tensor like = arguments[0].isTensor() ? arguments[0].toTensor() : Tensor();
+  const IValue &given_dtype = arguments[dtype], &given_layout = arguments[dtype + 1];
+  const at::Layout layout = !given_layout.isNone() ? given_layout.toLayout()
+                            : like.defined()       ? like.layout()
+                                                   : at::kStrided;
+  const at::ScalarType of = !given_dtype.isNone() ? given_dtype.toScalarType()
+                            : like.defined()      ? like.scalar_type()
+                                                  : at::get_default_dtype_as_scalartype();
+  requireFloatsForOneDnn(layout, of);
+}
+
+template void checkNewZeros<1>(IValue*);
+template void checkNewZeros<2>(IValue*);
+
 /// (self, …): the kernel reads the memory of a tensor that may have none.
 void checkHasMemory(IValue* arguments) {
   const Tensor self = optionalTensor(arguments[0]);
