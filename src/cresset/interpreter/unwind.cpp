@@ -55,7 +55,8 @@ bool isBeyondItsMemory(const at::Tensor& tensor) {
          bytes > impl.storage().nbytes();
 }
 
-/// Of what a failed operator was given: tensors that are larger than their memory now have no elements.
+/// Of what a failed operator of an untrusted program was given: tensors that are larger than their memory now have no
+/// elements.
 void mendTensors(const Stack& arguments) {
   const auto mend = [](const at::Tensor& tensor) {
     if (isBeyondItsMemory(tensor)) tensor.unsafeGetTensorImpl()->set_sizes_contiguous({0});
@@ -209,8 +210,9 @@ bool Run::resume(bool is_profiled) {
     } catch (...) {
       error = describe(std::current_exception());
     }
-    // What a failed operator left on the stack is of no use.
-    mendTensors(stack_);
+    // What a failed operator left on the stack is of no use. Of a program that is trusted, tensors without their memory
+    // may be meant so: hosts free that of parameters.
+    if (frames_.back().code->serial_forks) mendTensors(stack_);
     stack_.clear();
     results_.clear();
     unwind(std::move(error));
