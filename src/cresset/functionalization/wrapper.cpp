@@ -130,8 +130,10 @@ c10::intrusive_ptr<c10::TensorImpl> Wrapper::shallow_copy_and_detach(
     return current(part_).unsafeGetTensorImpl()->shallow_copy_and_detach(version_counter, allow_metadata_change);
   }
   const at::Tensor self(c10::intrusive_ptr<TensorImpl>::reclaim_copy(const_cast<Wrapper*>(this)));
-  c10::intrusive_ptr<TensorImpl> copy = wrapperFor(part_, self, self.is_inference()).getIntrusivePtr();
-  if (!self.is_inference()) copy->set_version_counter(version_counter);
+  // As any tensor: with a version if it is made outside of inference mode, and then the keys of the original.
+  auto copy = c10::make_intrusive<Wrapper>(part_, self);
+  copy->key_set_ = key_set_;
+  if (!copy->is_inference()) copy->set_version_counter(version_counter);
   copy->set_allow_tensor_metadata_change(allow_metadata_change);
   return copy;
 }

@@ -1041,6 +1041,12 @@ class Call : CallThatWrites {
     if (schema_.returns().size() != 1)
       throw UserError(
           "Within cresset.functionalize, '" + schema_.name() + "' can't be called: it returns several views");
+    if (!schema_.name().starts_with("aten::") && !schema_.name().starts_with("prims::") && isRecordedInside()) {
+      throw UserError(
+          "Within cresset.functionalize, '" + schema_.name() +
+          "' can't be called where gradients are recorded: it returns a view, and has no kernel for autograd. Register "
+          "its kernel as CompositeImplicitAutograd, or pass x.detach()");
+    }
     if (!list) {
       PartPtr part;
       c10::SymInt offset;

@@ -10,6 +10,7 @@
 #include <c10/core/ScalarType.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "cresset/ops/checked_arguments.h"
 #include "cresset/ops/operator_forms.h"
@@ -297,7 +298,9 @@ at::Tensor cloneInLayout(const at::Tensor& tensor) {
   std::vector<int64_t> closer(sizes.size(), 1);
   int64_t run = 1, closer_run = 1;  // the strides at which a dimension goes on where those inside of it end
   for (const size_t i : inner_first) {
-    closer[i] = strides[i] == run ? closer_run : closer_run + 1;
+    // A view of another dtype asks for strides that are multiples of up to 16 elements.
+    const int64_t multiple = std::gcd(strides[i], int64_t(16));
+    closer[i] = strides[i] == run ? closer_run : (closer_run / multiple + 1) * multiple;
     run = strides[i] * sizes[i];
     closer_run = closer[i] * sizes[i];
   }
