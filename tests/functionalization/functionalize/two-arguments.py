@@ -11,7 +11,7 @@ graph(%x : Tensor,
    = cresset::check_overlap(%x, %y, %6)
   %7 : Tensor = cresset::add(%x, %y, %2)
   %4 : int = prim::Constant[value=2]()
+  %5 : Tensor = aten::mul(%7, %4)
   %8 : bool = prim::Constant[value=0]()
   %9 : Tensor = aten::copy_(%x, %7, %8)
-  %5 : Tensor = aten::mul(%x, %4)
   return (%5)
