@@ -345,3 +345,18 @@ def test_transformer_encoders_in_evaluation(layers):
                 handle.remove()
             assert torch.equal(compiled(x), net(x)), i
     assert len(seen) == 6
+
+
+def test_tolist_after_a_functionalized_call():
+    """Which sets another method of tensors for it."""
+    cresset.functionalize(lambda x: x + 1)(torch.ones(2))
+
+    def f(x):
+        y = x * 2
+        return y + sum(y[0].tolist())
+
+    g = cresset.compile(f)
+    for i in range(8):
+        x = torch.full((2, 3), float(i))
+        assert torch.equal(g(x), f(x))
+    assert not cresset.explain(g).python

@@ -296,7 +296,8 @@ at::Tensor cloneInLayout(const at::Tensor& tensor) {
     if (sizes[i] > 1) inner_first.push_back(i);
   std::ranges::stable_sort(inner_first, {}, [&](size_t i) { return strides[i]; });
   std::vector<int64_t> closer;
-  for (const int64_t stride : strides) closer.push_back(std::gcd(stride, int64_t(16)));  // those of size 1 are asked, too
+  for (const int64_t stride : strides)
+    closer.push_back(std::gcd(stride, int64_t(16)));  // those of size 1 are asked, too
   int64_t run = 1, closer_run = 1;  // the strides at which a dimension goes on where those inside of it end
   for (const size_t i : inner_first) {
     // A view of another dtype asks for strides that are multiples of up to 16 elements.
