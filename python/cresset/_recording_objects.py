@@ -271,7 +271,9 @@ class Objects:
                 self.push_method(frame, method, owner)
             else:
                 frame.stack.append(BoundMethod(method, owner))
-        elif as_method and getattr(found, "original", None) is TOLIST:  # which cresset.functionalize has set another for
+        elif (
+            as_method and getattr(found, "original", None) is TOLIST
+        ):  # which cresset.functionalize has set another for
             self.push_method(frame, self.constant(TOLIST), owner)  # the class is checked
         elif name == "requires_grad" and not as_method and self.flag_at(owner) is not None:
             frame.stack.append(self.flag_at(owner))
