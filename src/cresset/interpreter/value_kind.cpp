@@ -67,6 +67,8 @@ template <typename T>
 const T& elementAs(const T& element) {
   return element;
 }
+template <typename T>
+const T& elementAs(const T&& element) = delete;
 
 template <typename T>
 struct ListHash {
