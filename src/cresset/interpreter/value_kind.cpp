@@ -56,7 +56,9 @@ auto& texts() {
 
 /// An element of a list as the program has it: lists are looked for without being copied.
 template <typename T>
-decltype(auto) elementAs(const c10::IValue& element) {
+using ElementView = std::conditional_t<std::is_same_v<T, std::string>, std::string_view, T>;
+template <typename T>
+ElementView<T> elementAs(const c10::IValue& element) {
   if constexpr (std::is_same_v<T, std::string>) {
     return element.toStringRef();
   } else {
@@ -64,11 +66,9 @@ decltype(auto) elementAs(const c10::IValue& element) {
   }
 }
 template <typename T>
-const T& elementAs(const T& element) {
+ElementView<T> elementAs(const T& element) {
   return element;
 }
-template <typename T>
-const T& elementAs(const T&& element) = delete;
 
 template <typename T>
 struct ListHash {
@@ -76,7 +76,7 @@ struct ListHash {
   template <typename List>
   size_t operator()(const List& list) const {
     size_t hash = 0;
-    for (const auto& element : list) hash = c10::hash_combine(hash, std::hash<T>()(elementAs<T>(element)));
+    for (const auto& element : list) hash = c10::hash_combine(hash, std::hash<ElementView<T>>()(elementAs<T>(element)));
     return hash;
   }
 };
@@ -102,7 +102,7 @@ ValueKind kindOfList(ValueKind::Kind kind, c10::ArrayRef<c10::IValue> list) {
   if (list.size() > kMaxElements) return {};
   const auto number = listsOf<T>().numberOf(list, [&] {
     std::vector<T> elements;
-    for (const c10::IValue& element : list) elements.push_back(elementAs<T>(element));
+    for (const c10::IValue& element : list) elements.emplace_back(elementAs<T>(element));
     return elements;
   });
   return number ? ValueKind{.kind = kind, .text = *number} : ValueKind();
