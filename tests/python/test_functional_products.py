@@ -67,20 +67,19 @@ def program(view, name, given, start):
 
 def arguments(requires_grad):
     x = torch.linspace(0.05, 0.95, 36).view(6, 6)
-    return (x.requires_grad_() * 1 if requires_grad else x), torch.ones(()), torch.tensor([0])
+    x.requires_grad_(requires_grad)
+    return x, ((x * 1 if requires_grad else x), torch.ones(()), torch.tensor([0]))
 
 
-def gradients(outcome, arguments):
-    """Of each result by the argument, or the error."""
+def gradients(outcome, leaf):
+    """Of each result by what the argument was computed of, or the error."""
     found = []
     for tensor in outcome.tensors:
         if not tensor.requires_grad or not tensor.is_floating_point():
             continue
         try:
             weights = torch.arange(1.0, tensor.numel() + 1).view(tensor.shape).mul(0.1)
-            found.append(
-                torch.autograd.grad((tensor * weights).sum(), arguments[0], retain_graph=True, allow_unused=True)[0]
-            )
+            found.append(torch.autograd.grad((tensor * weights).sum(), leaf, retain_graph=True, allow_unused=True)[0])
         except RuntimeError as error:
             found.append(error)
     return found
@@ -89,11 +88,11 @@ def gradients(outcome, arguments):
 def told(text, with_gradients):
     """Differences of all forms from eager; None if eager raises or the program can't be scripted."""
     eager = compile_text(IMPORTS + text)
-    given = arguments(with_gradients)
+    leaf, given = arguments(with_gradients)
     expected = Outcome(eager, given)
     if expected.error is not None:
         return None
-    grads = gradients(expected, given)
+    grads = gradients(expected, leaf)
     try:
         _, functional, reinplaced = graph_forms(text)
     except cresset.CompileError:
@@ -102,12 +101,12 @@ def told(text, with_gradients):
     for name, form in (("graph", functional), ("reinplaced", reinplaced), ("live", cresset.functionalize(eager))):
         if form is None:
             continue
-        given = arguments(with_gradients)
+        leaf, given = arguments(with_gradients)
         found = Outcome(form, given)
         if name == "reinplaced" and says(found.error, ERASED):
             continue
         lines += [f"{name}: {line}" for line in differences(expected, found, ("bits", "memory"))]
-        for a, b in zip(grads, gradients(found, given) if not lines else grads, strict=True):
+        for a, b in zip(grads, gradients(found, leaf) if not lines else grads, strict=True):
             if isinstance(a, RuntimeError) and says(a, ERASED) or name == "reinplaced" and says(b, ERASED):
                 continue
             if isinstance(a, RuntimeError) or isinstance(b, RuntimeError):
