@@ -355,6 +355,11 @@ def _functionalize_live(function, copies_views):
     def functionalized(*args, **kwargs):
         if torch.compiler.is_compiling():  # torch.compile and torch.export, which functionalize what they record
             return function(*args, **kwargs)
+        if torch._C._get_tracing_state() is not None:
+            raise UserError(
+                "PyTorch's tracer would record the tensors of what cresset.functionalize returns as constants. Trace it with "
+                "cresset.trace, or functionalize what PyTorch's tracer returns."
+            )
         return _run_functionalized(function, args, kwargs, copies_views)
 
     if hasattr(function, "__name__"):
@@ -386,11 +391,12 @@ def functionalize(function, remove="mutations", *, distinct_inputs=False):
         `view_copy`, …). Results are no views of arguments or of each other; values and sizes are the same. Of a script
         function, the strides of what is computed of views may be other than in eager PyTorch.
     distinct_inputs: True promises that tensors which are different arguments share no memory with each other. Without
-        it, an argument can't be read after another one was written, as both may be the same tensor.
+        it, an argument can't be read after another one was written, as both may be the same tensor. Tensors in an argument
+        that is a list, dict or tuple are none of these.
 
     With "mutations", results, their strides and what shares memory are those of ``function``, bit for bit; arguments that
     it writes to get one ``aten::copy_`` each. If the program raises, its arguments keep what they held. The new function
-    has no default arguments.
+    has the same argument names and defaults.
 
     Raises UserError, with a reason for each write or view that would stay; ``cresset.passes.functionalize(graph)`` and
     ``cresset.passes.remove_views(graph)`` remove the others. Thread-safe.
@@ -414,4 +420,4 @@ def functionalize(function, remove="mutations", *, distinct_inputs=False):
     if copies_views:
         _require_none("views", passes.remove_views(graph), function)
     _C._tidy_functional(graph)
-    return _C.function_from_graph(function.name + "_functional", graph)
+    return _C._function_like(function, function.name + "_functional", graph)

@@ -403,3 +403,17 @@ def test_compiled_functions_within_are_refused():
         with pytest.raises(cresset.UserError, match="call torch.compile with what cresset.functionalize returns"):
             cresset.functionalize(compiled)(torch.ones(2, 2))
         assert compiled(torch.ones(2, 2))[1].tolist() == [2.0, 2.0]
+
+
+# ---- PyTorch's tracer
+
+
+def test_pytorch_traces_of_functionalized_functions_are_refused():
+    """They would hold its results as constants."""
+    x = torch.ones(2, 2)
+    pure = cresset.functionalize(written)
+    with pytest.raises(cresset.UserError, match=r"Trace it with cresset.trace"):
+        torch.jit.trace(pure, x)
+    for form in (cresset.functionalize(torch.jit.trace(written, x)), cresset.trace(pure, (x,))):
+        for a, b in zip(form(x + 1), written(x + 1), strict=True):
+            assert torch.equal(a, b)

@@ -210,6 +210,32 @@ def test_what_reads_elements_that_it_writes_stays():
     assert torch.equal(cresset.functionalize(plain, distinct_inputs=True)(*arguments), torch.full((4,), 6.0))
 
 
+@pytest.mark.parametrize(
+    "call, is_refused",
+    [
+        ("y.index_put_([i, y], v)", True),
+        ("y.index_put_([y, i], v)", True),
+        ("y.index_put_([None, y], v)", True),
+        ("y.index_put_([i, i], y)", True),
+        ("y.index_put_([i, i], v)", False),
+        ("torch._index_put_impl_(y, [i, y[:1]], v)", True),
+    ],
+)
+def test_each_index_is_looked_at(call, is_refused):
+    source = f"def f(x: Tensor, i: Tensor, v: Tensor):\n  y = x * 1\n  return {call}\n"
+    plain = cresset.CompilationUnit(source).f
+    scope = {"torch": torch}
+    exec(f"def f(x, i, v):\n  y = x * 1\n  return {call}\n", scope)
+
+    def end(function):
+        x = torch.zeros(2, 2, dtype=torch.int64)
+        return outcome(lambda x: function(x, torch.zeros(2, 2, dtype=torch.int64), torch.ones(2, 2).long()), x)
+
+    ends = [end(form) for form in (scope["f"], cresset.functionalize(scope["f"]), cresset.functionalize(plain))]
+    assert ends[0] == ends[1] == ends[2], ends
+    assert (ends[0] == "refused") == is_refused, ends
+
+
 INDEX = torch.tensor([3, 2, 1, 0])
 
 

@@ -345,12 +345,34 @@ def test_operators_are_given_what_others_made():
 )
 def test_a_failed_resize_leaves_no_tensor_beyond_its_memory(resize):
     # In eager the tensor keeps the sizes; what uses it next reads and writes beside its memory.
-    unit = cresset.CompilationUnit(f"def f(x):\n  one = torch.ones([1])\n  {resize}\ndef g(x):\n  return x.add_(1)\n")
+    resized = with_body(f"    one = torch.ones([1])\n    {resize}\n    return x")
     x = torch.ones(3, 3)
     with pytest.raises(RuntimeError):
-        unit.f(x)
+        resized(x)
     assert x.shape == (0,)
-    assert unit.g(x).shape == (0,)
+    assert with_body("    return torch.add_(x, 1)")(x).shape == (0,)
+
+
+@pytest.mark.parametrize("given", [0, 1, 3])
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(f"_foreach_{name}_(l, n)" for name in ("add", "sub", "mul", "div", "pow")),
+        *(f"_foreach_{name}_(l, n)" for name in ("clamp_min", "clamp_max", "maximum", "minimum")),
+        "_foreach_lerp_(l, l, n)",
+        "_foreach_addcmul_(l, l, l, n)",
+        "_foreach_addcdiv_(l, l, l, n)",
+    ],
+)
+def test_a_number_for_each_tensor(call, given):
+    # With gradients, eager reads two numbers before it compares the lengths.
+    numbers = [1.0] * given
+    f = cresset.CompilationUnit(f"def f(x, n: List[float]):\n  l = [x * 1, x * 2]\n  torch.{call}\n  return l\n").f
+    for requires_grad in (False, True):
+        x = torch.ones(3, requires_grad=requires_grad)
+        with pytest.raises(RuntimeError, match=f"same number of elements as scalar list, got 2 and {given}"):
+            f(x, numbers)
+        assert len(f(x, [1.0, 2.0])) == 2
 
 
 def test_a_failed_operator_leaves_its_other_arguments():

@@ -1,7 +1,5 @@
 // The end of a level: tensors from outside get what was written to them, and wrappers become tensors.
 #include <ATen/core/grad_mode.h>
-#include <ATen/functorch/BatchedTensorImpl.h>
-#include <ATen/functorch/TensorWrapper.h>
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
 #include <c10/core/GradMode.h>
@@ -16,6 +14,7 @@
 
 #include "cresset/functionalization/level.h"
 #include "cresset/functionalization/tape.h"
+#include "cresset/ops/tensor_overlap.h"
 #include "cresset/support/error.h"
 
 namespace cresset::live {
@@ -266,14 +265,7 @@ void Level::settle() {
 }
 
 at::Tensor Level::leaveFunctorch(const at::Tensor& tensor) {
-  at::Tensor inner = tensor;
-  while (isOfFunctorch(inner)) {
-    if (const auto* batched = at::functorch::maybeGetBatchedImpl(inner)) {
-      inner = batched->value();
-    } else {
-      inner = at::functorch::maybeGetTensorWrapper(inner)->value();
-    }
-  }
+  const at::Tensor inner = withoutTransforms(tensor);
   const Wrapper* wrapper = wrapperOf(inner);
   if (!wrapper || wrapper->memory().level != state_) return tensor;
   const bool is_copy = state_->copies_views && (inner.is_view() || wrapper->part()->parent);

@@ -34,11 +34,6 @@ bool isVisibleIn(const Value* value, const Block* block) {
   return block == own;
 }
 
-/// Whether the tensor keeps its place on autograd's tape.
-bool areOffTape(const WrittenMemory& memory, const Writes& writes) {
-  return std::ranges::all_of(memory.writes, [&](const Node* node) { return writes.isOffTape(node, memory); });
-}
-
 /// Goes through the graph in order and keeps, for each tensor whose writes go, the value that it has there. Views of it
 /// are made again where they are read after a write; what was made is used until the next one.
 class Functionalizer {
@@ -64,7 +59,6 @@ class Functionalizer {
     const Value* of;  // the root's value that it was made of
     Value* value;
     const Node* at;  // where it was first used
-    bool is_closed;  // the root was an input that had its last value
   };
   using Roots = std::vector<const Value*>;
 
@@ -161,9 +155,8 @@ class Functionalizer {
     Value* value = root;
     for (const Place* step = &place; step->kind != Place::Kind::Root; step = step->parent) {
       const auto found = made_.find(step);
-      if (found != made_.end() && found->second.of == root &&
-          found->second.is_closed == closed_early_.contains(place.root) &&
-          isVisibleIn(found->second.value, at->owningBlock()) && writes_.isUsableAt(found->second.at, at)) {
+      if (found != made_.end() && found->second.of == root && isVisibleIn(found->second.value, at->owningBlock()) &&
+          writes_.isUsableAt(found->second.at, at)) {
         value = found->second.value;
         break;
       }
@@ -171,7 +164,7 @@ class Functionalizer {
     }
     for (auto step = missing.rbegin(); step != missing.rend(); ++step) {
       value = make(**step, value, at);
-      made_[*step] = {root, value, at, closed_early_.contains(place.root)};
+      made_[*step] = {root, value, at};
     }
     return value;
   }
@@ -193,8 +186,7 @@ class Functionalizer {
   void remember(Node* node) {
     for (Value* output : node->outputs()) {
       const Place* place = places_.isOwn(output) ? followed(output) : nullptr;
-      if (place && place->kind != Place::Kind::Root)
-        made_[place] = {rootNow(place->root), output, node, closed_early_.contains(place->root)};
+      if (place && place->kind != Place::Kind::Root) made_[place] = {rootNow(place->root), output, node};
     }
   }
 
@@ -236,6 +228,7 @@ class Functionalizer {
     }
     const Overlap rule = overlapOf(op);
     if (rule == Overlap::Allowed) return;
+    const bool by_element = writesLists(op);
     const std::vector<size_t> written = tensorWritesOf(op.schema());
     const std::vector<const Value*>& tensors = writes_.tensors(node);
     for (size_t i = 0; i < node->inputs().size(); ++i) {
@@ -246,8 +239,12 @@ class Functionalizer {
         for (const Value* tensor : tensors) checkOverlap(node, tensor, read, rule);
       } else if (read->node()->kind() == prim::ListConstruct && mayHoldTensors(*read->type())) {
         const auto elements = read->node()->inputs();
-        for (size_t k = 0; k < std::min(tensors.size(), elements.size()); ++k)
-          checkOverlap(node, tensors[k], elements[k], rule);
+        for (size_t k = 0; k < elements.size(); ++k) {
+          // A call for lists compares what has the same place in them.
+          const size_t begin = by_element ? std::min(k, tensors.size()) : 0;
+          const size_t end = by_element ? std::min(k + 1, tensors.size()) : tensors.size();
+          for (size_t n = begin; n < end; ++n) checkOverlap(node, tensors[n], elements[k], rule);
+        }
       }
     }
   }
@@ -406,15 +403,16 @@ class Functionalizer {
       const InsertPointGuard guard(graph_, at);
       graph_.setLocation(memory->writes.back()->sourceRange(), memory->writes.back()->inlinedCall());
       insertCopy(*memory, input)->output()->setType(typeOf(input));
-      // From here on the input is read itself; and, at the end, the views that were made of it before it was written.
+      // From here on the input is read itself, and so are the views that were made of it before it was written.
       now_.erase(input);
-      if (at != graph_.block()->returnNode()) closed_early_.insert(input);
     }
   }
 
   Node* insertCopy(const WrittenMemory& memory, Value* input) {
     const bool is_written = !mayBeArgument(rootNow(input));
-    if (areOffTape(memory, writes_)) return insertBasic(graph_, Basic::NoGradCopy, {input, rootNow(input)});
+    const bool is_off_tape =
+        std::ranges::all_of(memory.writes, [&](const Node* node) { return writes_.isOffTape(node, memory); });
+    if (is_off_tape) return insertBasic(graph_, Basic::NoGradCopy, {input, rootNow(input)});
     if (!is_written) return insertBasic(graph_, Basic::CopyIfWritten, {input, rootNow(input)});
     return insertBasic(graph_, Basic::Copy, {input, rootNow(input), graph_.insertConstant(c10::IValue(false))});
   }
@@ -425,7 +423,6 @@ class Functionalizer {
   std::unordered_map<const Node*, Roots> written_;
   std::unordered_set<const Value*> may_be_arguments_;  // besides the graph's inputs
   std::unordered_map<const Node*, std::vector<const WrittenMemory*>> closed_before_;
-  std::unordered_set<const Value*> closed_early_;  // inputs that had their last value before the end
   std::unordered_map<const Value*, Value*> now_;
   std::unordered_map<const Place*, Made> made_;
   std::vector<Node*> replaced_;

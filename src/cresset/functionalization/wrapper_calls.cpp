@@ -30,6 +30,7 @@
 #include "cresset/functionalization/writes.h"
 #include "cresset/ops/operator_forms.h"
 #include "cresset/ops/operator_rows.h"
+#include "cresset/ops/tensor_overlap.h"
 #include "cresset/support/error.h"
 
 namespace cresset::live {
@@ -153,29 +154,6 @@ bool mayHaveOtherSizes(const Memory& memory) {
 /// … and nothing else in the program is of its memory.
 bool isAlone(const Wrapper& wrapper) {
   return !wrapper.part()->parent && mayHaveOtherSizes(wrapper.memory()) && wrapper.part().use_count() == 1;
-}
-
-/// Where a dense tensor begins and ends in its memory, in bytes.
-std::pair<int64_t, int64_t> placeOf(const Wrapper& wrapper) {
-  const auto size = static_cast<int64_t>(wrapper.itemsize());
-  return {wrapper.storage_offset() * size, (wrapper.storage_offset() + wrapper.numel()) * size};
-}
-
-/// Whether two tensors of one memory have no element in common, or that is hard to know.
-bool mayLieApart(const Wrapper& a, const Wrapper& b) {
-  if (a.has_symbolic_sizes_strides() || b.has_symbolic_sizes_strides()) return true;
-  if (a.numel() == 0 || b.numel() == 0) return true;
-  if (!a.is_non_overlapping_and_dense() || !b.is_non_overlapping_and_dense()) return true;  // PyTorch can't tell
-  const auto [begin, end] = placeOf(a);
-  const auto [other_begin, other_end] = placeOf(b);
-  return end <= other_begin || other_end <= begin;
-}
-
-/// Whether what is read has elements of what is written, as at::assert_no_overlap tells of memory.
-bool overlaps(const Wrapper& written, const Wrapper& read, bool may_be_same) {
-  if (&written.memory() != &read.memory() || (may_be_same && &written == &read) || mayLieApart(written, read))
-    return false;
-  return !may_be_same || placeOf(written) != placeOf(read) || written.strides() != read.strides();
 }
 
 void replaceMemory(Wrapper& wrapper, const at::Tensor& value) {
@@ -492,9 +470,7 @@ class CallWithWrappers {
           const Wrapper* reader = own(read[k]);
           const size_t count = by_element ? std::min(k, written.size()) : written.size();
           for (size_t n = 0; reader && n < count; ++n) {
-            const Wrapper* writer = own(written[n]);
-            result |= writer && &writer->memory() == &reader->memory() &&
-                      (writer == reader ? writer->numel() > 0 : !mayLieApart(*writer, *reader));
+            result |= own(written[n]) && read[k].numel() > 0 && isOverlapRefused(written[n], read[k], false);
           }
         }
       }
@@ -502,24 +478,25 @@ class CallWithWrappers {
     return result;
   }
 
-  /// Whether what the operator reads for a tensor that it writes overlaps that as its kernel does not allow. Of lists,
-  /// that is what has the same place in its own.
+  /// Whether what the operator reads for a tensor that it writes overlaps that as its kernel does not allow. Where it
+  /// writes lists, that is of other lists what has the same place.
   bool hasOverlaps(const FunctionalForm& writes, Overlap rule) const {
     if (rule == Overlap::Allowed) return false;
     const auto isRefused = [&](const at::Tensor& written, const at::Tensor& read) {
-      const Wrapper *writer = own(written), *reader = own(read);
-      return writer && reader && overlaps(*writer, *reader, rule != Overlap::Refused);
+      return own(written) && own(read) && isOverlapRefused(written, read, rule != Overlap::Refused);
     };
     for (size_t i = 0; i < arguments_.size(); ++i) {
       if (std::ranges::find(writes.written, i) != writes.written.end()) continue;
-      const bool by_element = arguments_[i].isTensorList();
-      if (!by_element && rule == Overlap::PairsOnly) continue;
       const std::vector<at::Tensor> read = tensorsOf(i);
       for (const size_t argument : writes.written) {
         const std::vector<at::Tensor> written = tensorsOf(argument);
-        for (size_t k = 0; k < written.size() && !read.empty(); ++k) {
-          if (by_element ? k < read.size() && isRefused(written[k], read[k]) : isRefused(written[k], read[0]))
-            return true;
+        const bool by_element = arguments_[argument].isTensorList() && arguments_[i].isTensorList();
+        if (!by_element && rule == Overlap::PairsOnly) continue;
+        for (size_t k = 0; k < read.size(); ++k) {
+          const size_t begin = by_element ? std::min(k, written.size()) : 0;
+          const size_t end = by_element ? std::min(k + 1, written.size()) : written.size();
+          for (size_t n = begin; n < end; ++n)
+            if (isRefused(written[n], read[k])) return true;
         }
       }
     }

@@ -22,15 +22,23 @@
 
 namespace cresset {
 
+namespace {
+
+/// Whether values of the type are one tensor or none, not several in a container.
+bool isTensorOrNone(const c10::Type& type) {
+  const auto* optional = type.castRaw<c10::OptionalType>();
+  return (optional ? *optional->getElementType() : type).kind() == c10::TypeKind::TensorType;
+}
+
+}  // namespace
+
 std::unique_ptr<AliasDb> aliasesOfCalls(Graph& graph, bool inputs_are_distinct) {
   static const Symbol kMemory = Symbol::attr("memory");  // where setMemory keeps what it is told
   Node* inputs = graph.block()->paramNode();
   if (!inputs_are_distinct || inputs->hasAttribute(kMemory)) return std::make_unique<AliasDb>(graph);
   std::vector<int64_t> numbers;
-  for (const Value* input : graph.inputs()) {
-    const bool is_tensor = input->type()->kind() == c10::TypeKind::TensorType;
-    numbers.push_back(is_tensor ? static_cast<int64_t>(numbers.size()) : -1);
-  }
+  for (const Value* input : graph.inputs())
+    numbers.push_back(isTensorOrNone(*input->type()) ? static_cast<int64_t>(numbers.size()) : -1);
   setMemory(*inputs, numbers);
   auto aliases = std::make_unique<AliasDb>(graph);
   inputs->removeAttribute(kMemory);
@@ -50,7 +58,11 @@ std::string nameOf(const Node& node) {
   return node.kind().toQualString();
 }
 
-constexpr std::string_view kPromise = "; distinct_inputs=True promises that inputs share no memory";
+/// What to do where a graph's input may have the memory of another one.
+std::string adviceFor(const Value* input) {
+  return isTensorOrNone(*input->type()) ? "; distinct_inputs=True promises that inputs share no memory"
+                                        : "; pass the tensors that it holds as inputs of their own";
+}
 
 }  // namespace
 
@@ -354,7 +366,9 @@ void Writes::checkTogether() {
         for (const MemoryKey key : aliases_->partners(location)) {
           if (!seen.contains(key)) continue;
           std::string reason = nameOf(*node) + " may write to it twice";
-          leave(*written.memories[i], written.memories[i]->is_input ? reason + std::string(kPromise) : reason);
+          leave(
+              *written.memories[i],
+              written.memories[i]->is_input ? reason + adviceFor(written.memories[i]->root) : reason);
         }
       }
       for (const Location location : locations)
@@ -436,7 +450,7 @@ void Writes::disturb(const Node* node, std::vector<WrittenMemory*>& memories, co
     if (!memory->reason.empty() || !mayDisturb(node, *memory)) return !memory->reason.empty();
     // A write to what came in, by another name.
     const bool is_of_input = memory->is_input && by_node_.contains(node);
-    leave(*memory, is_of_input ? reason + std::string(kPromise) : reason);
+    leave(*memory, is_of_input ? reason + adviceFor(memory->root) : reason);
     return true;
   });
 }
@@ -504,7 +518,7 @@ void Writes::checkHolders(WrittenMemory& memory) {
       return leave(
           memory, source == graph_.block()->paramNode()
                       ? "the input %" + holder->value->debugName() +
-                            " may share its memory and is used after the write" + std::string(kPromise)
+                            " may share its memory and is used after the write" + adviceFor(holder->value)
                       : "a result of " + nameOf(*source) +
                             " may share or hold its memory, was made before the write and is used after it");
     }

@@ -43,6 +43,8 @@ void checkDistances(IValue* arguments);
 void checkDistancesBackward(IValue* arguments);
 template <size_t first>
 void checkStrided(IValue* arguments);
+template <size_t numbers>
+void checkCountOfNumbers(IValue* arguments);
 void checkWindows(IValue* arguments);
 void checkNoiseInto(IValue* arguments);
 template <size_t count>

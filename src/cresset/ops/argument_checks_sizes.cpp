@@ -72,6 +72,15 @@ void checkStrided(IValue* arguments) {
       " and strides=", at::IntArrayRef(strides));
 }
 
+/// (self, …, numbers): autograd reads a number for each tensor of the list before the kernel compares the lengths.
+template <size_t numbers>
+void checkCountOfNumbers(IValue* arguments) {
+  const size_t given = arguments[numbers].toListRef().size(), tensors = arguments[0].toTensorList().size();
+  TORCH_CHECK(
+      tensors == 0 || given == tensors, "Tensor list must have same number of elements as scalar list, got ", tensors,
+      " and ", given);
+}
+
 /// (self, kernel_size, stride, padding, dilation, …): sizes of windows whose sums overflow.
 void checkWindows(IValue* arguments) {
   for (size_t i = 1; i <= 4; ++i) {
@@ -123,6 +132,9 @@ void checkStep(IValue* arguments) {
         std::abs(arguments[2].toDouble()) >= 1, "range: the step ", arguments[2].toDouble(), " is 0 as an integer");
 }
 
+template void checkCountOfNumbers<1>(IValue*);
+template void checkCountOfNumbers<2>(IValue*);
+template void checkCountOfNumbers<3>(IValue*);
 template void checkStrided<1>(IValue*);
 template void checkStrided<2>(IValue*);
 template void checkPooledSize<1>(IValue*);

@@ -29,15 +29,6 @@ using List = c10::detail::ListImpl;
 using Dict = c10::detail::DictImpl;
 using complex = c10::complex<double>;
 
-/// Whether two tensors with storages lie in the same memory. One of a live functionalized program has a storage without
-/// memory, which all have that are of its memory.
-inline bool shareMemory(const at::Tensor& a, const at::Tensor& b) {
-  const c10::Storage &one = a.storage(), &other = b.storage();
-  if (one.unsafeGetStorageImpl() == other.unsafeGetStorageImpl()) return true;
-  const auto hasMemory = [](const at::Tensor& tensor) { return !tensor.key_set().has(c10::DispatchKey::Fake); };
-  return hasMemory(a) && hasMemory(b) && one.is_alias_of(other);
-}
-
 /// The list or dict that a value refers to. Throws if it is none.
 inline List& listOf(const IValue& value) {
   CRESSET_CHECK(value.isList(), "a value whose type is no list's");

@@ -1,9 +1,6 @@
 // Where tensors change their layout, and convolutions between: what passes/channels_last.cpp writes into plans. Sizes
 // and orders of dimensions of views, for the column COPY. Where operands lie in what is written, for functional graphs.
-#include <ATen/MemoryOverlap.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/functorch/BatchedTensorImpl.h>
-#include <ATen/functorch/TensorWrapper.h>
 #include <ATen/ops/detach_copy.h>
 #include <c10/core/WrapDimMinimal.h>
 
@@ -13,6 +10,7 @@
 #include "cresset/ops/packed_convolution.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
+#include "cresset/ops/tensor_overlap.h"
 #include "cresset/ops/view_sizes.h"
 
 namespace cresset {
@@ -100,45 +98,8 @@ std::vector<int64_t> unflattenedSizes(const Tensor& self, int64_t dim, std::vect
   return sizes;
 }
 
-/// What transforms of functorch have wrapped: the tensor with memory, of all samples.
-Tensor unwrapped(Tensor tensor) {
-  while (true) {
-    if (const auto* batched = at::functorch::maybeGetBatchedImpl(tensor)) {
-      tensor = batched->value();
-    } else if (const auto* wrapper = at::functorch::maybeGetTensorWrapper(tensor)) {
-      tensor = wrapper->value();
-    } else {
-      return tensor;
-    }
-  }
-}
-
-/// As at::get_overlap_status, by places in the storage: a tensor of a live functionalized program has no other memory.
-at::MemOverlapStatus overlapOf(const Tensor& a, const Tensor& b) {
-  using enum at::MemOverlapStatus;
-  if (a.is_same(b)) return Full;
-  const auto isPlain = [](const Tensor& tensor) {
-    return tensor.has_storage() && !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
-  };
-  if (!isPlain(a) || !isPlain(b) || !shareMemory(a, b) || a.numel() == 0 || b.numel() == 0) return No;
-  if (!a.is_non_overlapping_and_dense() || !b.is_non_overlapping_and_dense()) return TooHard;
-  const auto placeOf = [](const Tensor& tensor) {
-    const auto size = static_cast<int64_t>(tensor.itemsize());
-    return std::pair(tensor.storage_offset() * size, (tensor.storage_offset() + tensor.numel()) * size);
-  };
-  const auto [begin, end] = placeOf(a);
-  const auto [other_begin, other_end] = placeOf(b);
-  if (begin == other_begin && end == other_end) return a.strides() == b.strides() ? Full : Partial;
-  return begin < other_end && other_begin < end ? Partial : No;
-}
-
 void checkOverlap(const Tensor& written, const Tensor& read, bool may_be_same) {
-  const at::MemOverlapStatus status = overlapOf(unwrapped(written), unwrapped(read));
-  if (status != at::MemOverlapStatus::Partial && (may_be_same || status != at::MemOverlapStatus::Full)) return;
-  TORCH_CHECK(
-      false, "unsupported operation: some elements of the input tensor and ",
-      "the written-to tensor refer to a single memory location. Please clone() the tensor before performing the "
-      "operation.");
+  TORCH_CHECK(!isOverlapRefused(withoutTransforms(written), withoutTransforms(read), may_be_same), kOverlapError);
 }
 
 constexpr Row kLayoutRows[] = {

@@ -30,6 +30,7 @@
 #include "cresset/ops/operator_clients.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
+#include "cresset/ops/tensor_overlap.h"
 
 namespace cresset {
 

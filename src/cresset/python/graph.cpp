@@ -520,6 +520,23 @@ void bindPasses(py::module_& module) {
       },
       py::arg("graph"));
   module.def(
+      "_function_like",
+      [](py::handle original, const std::string& name, const GraphHandle& graph) {
+        Function* like = functionOf(original.ptr());
+        CRESSET_CHECK(like, "a function");
+        CompilationUnit unit;
+        Function* function = nullptr;
+        {
+          auto body = graph->copy();
+          py::gil_scoped_release no_gil;
+          function = unit.create_function(name, body);
+          function->setSchema(like->getSchema().cloneWithName(name, ""));
+        }
+        return makeFunction(unit.program(), *function);
+      },
+      py::arg("original"), py::arg("name"), py::arg("graph"),
+      "A function whose body is a copy of the graph, with the argument names, types and defaults of another one.");
+  module.def(
       "_tidy_functional", [](const GraphHandle& graph) { tidyFunctional(*graph.graph); }, py::arg("graph"));
   module.def(
       "_reinplace",

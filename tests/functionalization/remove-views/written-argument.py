@@ -15,6 +15,6 @@ graph(%x : Tensor):
   %11 : Tensor = aten::select_scatter(%x, %10, %2, %1)
   %8 : Tensor = aten::sum(%11, %7)
   %13 : Tensor = aten::copy_(%x, %11, %12)
-  %row.3 : Tensor = aten::select_copy(%x, %2, %1)
-  %9 : (Tensor, Tensor) = prim::TupleConstruct(%8, %row.3)
+  %row.2 : Tensor = aten::select_copy(%x, %2, %1)
+  %9 : (Tensor, Tensor) = prim::TupleConstruct(%8, %row.2)
   return (%9)
