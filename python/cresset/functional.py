@@ -5,6 +5,7 @@ import copy
 import functools
 import inspect
 import threading
+import traceback
 import types
 
 import torch
@@ -274,6 +275,8 @@ def _set_methods():
 
 def _refusal_in(error, level):
     """The UserError's message, of which PyTorch's bindings have made a RuntimeError; empty if the error is another one."""
+    if any(frame.f_globals.get("__name__") == "torch.export" for frame, _ in traceback.walk_tb(error.__traceback__)):
+        return "Within cresset.functionalize, torch.export can't export a module. Export what is to be exported before the call."
     if type(error).__module__.startswith("torch._dynamo."):
         return (
             "Within cresset.functionalize, torch.compile can't compile a function. Functionalize the function that it was given, "

@@ -405,6 +405,17 @@ def test_compiled_functions_within_are_refused():
         assert compiled(torch.ones(2, 2))[1].tolist() == [2.0, 2.0]
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_exports_within_are_refused(strict):
+    def exports(x):
+        return torch.export.export(torch.nn.ReLU(), (torch.ones(2),), strict=strict).module()(x)
+
+    with pytest.raises(cresset.UserError, match="torch.export can't export a module"):
+        cresset.functionalize(exports)(torch.ones(2))
+    program = torch.export.export(torch.nn.ReLU(inplace=True), (torch.ones(2),), strict=strict).module()
+    assert cresset.functionalize(lambda x: program(x * 1))(torch.tensor([-1.0, 1.0])).tolist() == [0.0, 1.0]
+
+
 # ---- PyTorch's tracer
 
 

@@ -633,10 +633,7 @@ class CallThatWrites : protected CallWithWrappers {
     const bool has_overlaps = hasOverlaps(writes, rule);
     const bool is_entangled = has_overlaps || writesPlaceTwice(writes) || readsWhatItWrites(writes, rule);
     if (is_entangled && known && isForEach(*known) && canWriteElements(writes)) return writeElements(writes);
-    TORCH_CHECK(
-        !has_overlaps,
-        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-        "location. Please clone() the tensor before performing the operation.");
+    TORCH_CHECK(!has_overlaps, kOverlapError);
     std::vector<IValue> fresh;
     if (is_entangled) {
       fresh = writeMemories(writes);
