@@ -215,7 +215,6 @@ def test_what_reads_elements_that_it_writes_stays():
     [
         ("y.index_put_([i, y], v)", True),
         ("y.index_put_([y, i], v)", True),
-        ("y.index_put_([None, y], v)", True),
         ("y.index_put_([i, i], y)", True),
         ("y.index_put_([i, i], v)", False),
         ("torch._index_put_impl_(y, [i, y[:1]], v)", True),
