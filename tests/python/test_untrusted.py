@@ -367,7 +367,7 @@ def test_a_failed_resize_leaves_no_tensor_beyond_its_memory(resize):
 def test_a_number_for_each_tensor(call, given):
     # With gradients, eager reads two numbers before it compares the lengths.
     numbers = [1.0] * given
-    f = cresset.CompilationUnit(f"def f(x, n: List[float]):\n  l = [x * 1, x * 2]\n  torch.{call}\n  return l\n").f
+    f = cresset.CompilationUnit(f"def f(x, n: List[number]):\n  l = [x * 1, x * 2]\n  torch.{call}\n  return l\n").f
     for requires_grad in (False, True):
         x = torch.ones(3, requires_grad=requires_grad)
         with pytest.raises(RuntimeError, match=f"same number of elements as scalar list, got 2 and {given}"):
