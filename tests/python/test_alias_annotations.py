@@ -12,21 +12,13 @@ import warnings
 
 import pytest
 import torch
-from operators_that_share import tensors_in
+from operators_that_share import memory_of
 
 import cresset
 from cresset import _C
 
 #: As many as show what an operator does; some have hundreds.
 SAMPLES = 12
-
-
-def memory_of(value):
-    found = set()
-    for tensor in tensors_in(value):
-        if tensor.layout == torch.strided and tensor.numel():
-            found.add(tensor.untyped_storage().data_ptr())
-    return found
 
 
 def overloads(name):

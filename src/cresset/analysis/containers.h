@@ -18,12 +18,15 @@ std::optional<std::string> constantKey(const Value* key);
 /// of the table.
 enum class EntryUse : uint8_t {
   None,
-  Reads,  // returns it, or raises
-  Takes,  // the same, and removes it
-  Gets,   // returns it, or a default if there is none
-  Asks,   // tells whether a dict has one
-  Sets,   // writes it
-  Adds,   // puts the second argument after the entries of a list
+  Reads,    // returns it, or raises
+  Takes,    // the same, and removes it
+  Gets,     // returns it, or a default if there is none
+  Asks,     // tells whether a dict has one
+  Sets,     // writes it
+  Adds,     // puts the second argument after the entries of a list
+  Inserts,  // puts the third argument before it
+  Extends,  // puts the entries of the second argument after those of a list
+  Clears,   // removes all
 };
 
 /// What the operator that the node calls does with an entry; None if its first input is no list or dict.

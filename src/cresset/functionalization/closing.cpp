@@ -14,7 +14,6 @@
 
 #include "cresset/functionalization/level.h"
 #include "cresset/functionalization/tape.h"
-#include "cresset/ops/tensor_overlap.h"
 #include "cresset/support/error.h"
 
 namespace cresset::live {

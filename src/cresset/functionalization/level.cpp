@@ -52,10 +52,8 @@ at::Tensor leaveGradient(const at::Tensor& gradient) {
 /// would be that of its parts, but the wrappers' is for all operators.
 bool reachesBackend(const c10::OperatorHandle& op, c10::DispatchKeySet keys) {
   constexpr c10::DispatchKeySet kAbove =
-      kTransforms | c10::autograd_dispatch_keyset | c10::autocast_dispatch_keyset |
-      c10::DispatchKeySet(
-          {c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::FuncTorchGradWrapper, c10::DispatchKey::Batched,
-           c10::DispatchKey::Functionalize});
+      kTransforms | c10::autograd_dispatch_keyset | c10::autocast_dispatch_keyset | kFunctorchWrappers |
+      c10::DispatchKeySet({c10::DispatchKey::Batched, c10::DispatchKey::Functionalize});
   return !keys.has_any(kAbove) && !op.hasKernelForDispatchKey(c10::DispatchKey::CPU);
 }
 

@@ -91,10 +91,10 @@ std::vector<at::Tensor> livingWrappers(LevelState& level) {
 bool Wrapper::settle() {
   const at::Tensor value = current(part_);
   const c10::TensorImpl& impl = *value.unsafeGetTensorImpl();
-  constexpr c10::DispatchKeySet kNotPlain(
-      {kKey, c10::DispatchKey::Python, c10::DispatchKey::Functionalize, c10::DispatchKey::FuncTorchBatched,
-       c10::DispatchKey::FuncTorchGradWrapper});
-  if (value.key_set().has_any(kNotPlain) || !impl.has_storage() || impl.has_symbolic_sizes_strides()) return false;
+  constexpr c10::DispatchKeySet kNotPlain({kKey, c10::DispatchKey::Python, c10::DispatchKey::Functionalize});
+  if (value.key_set().has_any(kNotPlain | kFunctorchWrappers) || !impl.has_storage() ||
+      impl.has_symbolic_sizes_strides())
+    return false;
   storage_ = value.storage();
   key_set_ = key_set_.remove(kKey);
   const bool fixed = !allow_tensor_metadata_change();
@@ -190,11 +190,6 @@ at::Tensor standIn(const at::Tensor& like) {
   impl._set_conj(like.is_conj());
   impl._set_neg(like.is_neg());
   return result;
-}
-
-bool isOfFunctorch(const at::Tensor& tensor) {
-  return tensor.key_set().has_any(
-      c10::DispatchKeySet({c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::FuncTorchGradWrapper}));
 }
 
 at::Tensor detached(const at::Tensor& value) {

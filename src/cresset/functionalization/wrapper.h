@@ -29,6 +29,7 @@
 #include <optional>
 #include <vector>
 
+#include "cresset/ops/functorch.h"
 #include "cresset/ops/operator_clients.h"
 
 namespace cresset::live {
@@ -146,8 +147,6 @@ constexpr c10::DispatchKeySet kPython({c10::DispatchKey::Python, c10::DispatchKe
 /// At which functorch's transforms see calls, before and after they have computed.
 constexpr c10::DispatchKeySet kTransforms(
     {c10::DispatchKey::FuncTorchDynamicLayerFrontMode, c10::DispatchKey::FuncTorchDynamicLayerBackMode});
-/// Whether a transform of functorch has wrapped it.
-bool isOfFunctorch(const at::Tensor& tensor);
 
 /// The tensor that shares the value's memory, without a place on the tape.
 at::Tensor detached(const at::Tensor& value);

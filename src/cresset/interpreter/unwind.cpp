@@ -10,6 +10,7 @@
 
 #include "cresset/interpreter/compiled_subgraph.h"
 #include "cresset/interpreter/run.h"
+#include "cresset/ops/functorch.h"
 #include "cresset/ops/host_callable.h"
 #include "cresset/program/class_methods.h"
 
@@ -36,8 +37,7 @@ bool isBeyondItsMemory(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.is_cpu() || tensor.is_nested()) return false;
   const at::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   if (impl.is_python_dispatch() || impl.has_symbolic_sizes_strides() || !impl.has_storage() ||
-      tensor._is_zerotensor() || tensor.key_set().has(c10::DispatchKey::FuncTorchGradWrapper) ||
-      tensor.key_set().has(c10::DispatchKey::FuncTorchBatched))
+      tensor._is_zerotensor() || isOfFunctorch(tensor))
     return false;
   uint64_t count = 1, last = static_cast<uint64_t>(impl.storage_offset()), bytes = 0;
   for (int64_t i = 0; i < impl.dim(); ++i) {

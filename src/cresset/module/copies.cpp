@@ -14,6 +14,7 @@
 
 #include "cresset/module/module.h"
 #include "cresset/module/values.h"
+#include "cresset/ops/functorch.h"
 #include "cresset/ops/nesting.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/support/dict_entries.h"
@@ -147,9 +148,8 @@ class DeepCopier {
   static bool isPlainMemory(const at::Tensor& tensor) {
     return tensor.layout() == c10::kStrided && tensor.has_storage() && !tensor.is_meta() && !tensor.is_quantized() &&
            !tensor.is_nested() && !tensor.is_conj() && !tensor.is_neg() && !tensor.is_inference() &&
-           !tensor.unsafeGetTensorImpl()->key_set().has_any(c10::DispatchKeySet{
-               c10::DispatchKey::Python, c10::DispatchKey::Functionalize, c10::DispatchKey::FuncTorchBatched,
-               c10::DispatchKey::FuncTorchGradWrapper});
+           !tensor.key_set().has_any(
+               kFunctorchWrappers | c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::Functionalize}));
   }
 
   /// The same view of the copy of its storage, of which each has one.

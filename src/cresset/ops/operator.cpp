@@ -83,7 +83,7 @@ Operator::Operator(const c10::OperatorHandle& handle)
       traits_(traitsOf(handle) | traitsOfRow(full_name_)),
       restriction_(restrictionOf(schema_)),
       argument_check_(argumentCheckOf(full_name_)),
-      transformed_call_(transformedCallOf(full_name_)),
+      replacement_(replacementOf(full_name_)),
       mutable_(writesArgument(schema_)) {
   if (const OperatorRow* row = findOperatorRow(full_name_)) convolution_ = row->convolution;
   // Operators of other libraries may count, print or talk to other processes, whatever their schemas say.
@@ -253,7 +253,7 @@ void checkEnumerations(const c10::FunctionSchema& schema, const c10::IValue* arg
 }  // namespace
 
 bool Operator::isCalledWithCare() const {
-  return isInPlaceReuse() || isFunctionalCall() || argument_check_ || transformed_call_ ||
+  return isInPlaceReuse() || isFunctionalCall() || argument_check_ || replacement_ ||
          std::any_of(schema_.arguments().begin(), schema_.arguments().end(), enumerationSize);
 }
 
@@ -265,7 +265,7 @@ void Operator::call(Stack& stack, size_t num_args) const {
   } else if (const c10::OperatorHandle* registered = handle()) {
     if (isInPlaceReuse()) makeOwn(stack[stack.size() - num_args]);
     checkArguments(*this, stack.data() + (stack.size() - schema_.arguments().size()));
-    if (transformed_call_ && transformed_call_(stack)) return;
+    if (replacement_ && replacement_(stack)) return;
     registered->callBoxed(&stack);
   } else {
     throwUnregistered();

@@ -19,7 +19,7 @@
 #include "cresset/ir/graph.h"
 #include "cresset/ir/structure.h"
 #include "cresset/ops/argument_checks.h"
-#include "cresset/ops/transformed_calls.h"
+#include "cresset/ops/call_replacements.h"
 
 namespace c10 {
 class OperatorHandle;
@@ -151,7 +151,7 @@ class Operator {
   /// What `call` looks at before the kernel runs: null for most operators.
   ArgumentCheck argumentCheck() const { return argument_check_; }
   /// Whether `call` does more than to call the kernel: it checks arguments, makes one its own, or calls another
-  /// operator in its place (ops/transformed_calls.h).
+  /// operator in its place (ops/call_replacements.h).
   bool isCalledWithCare() const;
   /// Whether this is an in-place reuse: `cresset::add.Tensor(self, other)` returns what `aten::add_.Tensor` would make
   /// of its first argument, with its sizes, strides, dtype and errors, and leaves the argument as it is. Memory to
@@ -238,7 +238,7 @@ class Operator {
   Autocast autocast_cpu_ = Autocast::Unknown, autocast_cuda_ = Autocast::Unknown;
   void setAutocast(const OperatorRow* row);
   ArgumentCheck argument_check_ = nullptr;
-  TransformedCall transformed_call_ = nullptr;
+  CallReplacement replacement_ = nullptr;
   bool mutable_ = false;
   mutable std::atomic<const Operator*> in_place_reuse_{nullptr};  // once it was looked up; itself if there is none
 };

@@ -57,7 +57,7 @@ constexpr Cell kCells[] = {
 #define CALLED_BY_PROGRAMS() {Cell::Kind::Column, "called by programs", {}},
 #define SHARES_IF_EMPTY() {Cell::Kind::Column, "shares if empty", {}},
 #define ARGUMENT_CHECK(...) {Cell::Kind::Column, "argument check", #__VA_ARGS__},
-#define TRANSFORMED(function) {Cell::Kind::Column, "transformed", #function},
+#define REPLACED_BY(function) {Cell::Kind::Column, "replaced-by", #function},
 #define ONLY_BY_OVERLOAD() {Cell::Kind::Column, "only by overload", {}},
 #define OVERLOAD_ORDER(order) {Cell::Kind::Column, "overload order", order},
 #define NEVER_RAISES_IF(condition) {Cell::Kind::Column, "never raises if", #condition},

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cresset/ops/functorch.h"
 #include "cresset/ops/packed_convolution.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"

@@ -25,6 +25,7 @@
 
 #include <algorithm>
 
+#include "cresset/ops/functorch.h"
 #include "cresset/ops/limits.h"
 #include "cresset/ops/nesting.h"
 #include "cresset/ops/operator_clients.h"
@@ -301,9 +302,7 @@ constexpr Row kTensorRows[] = {
     {"cresset::with_elements(Tensor elements, Tensor self) -> Tensor",
      kernel([](IValue& elements, const Tensor& self) {
        // Below functorch, a tensor that it has wrapped may have a place.
-       constexpr c10::DispatchKeySet kFunctorch(
-           {c10::DispatchKey::FuncTorchGradWrapper, c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::Batched});
-       if (!self.requires_grad() && !self.key_set().has_any(kFunctorch)) {
+       if (!self.requires_grad() && !self.key_set().has_any(kFunctorchWrappers.add(c10::DispatchKey::Batched))) {
          makeOwn(elements);
          return std::move(elements);
        }

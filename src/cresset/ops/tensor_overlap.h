@@ -3,8 +3,6 @@
 
 #include <ATen/MemoryOverlap.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/functorch/BatchedTensorImpl.h>
-#include <ATen/functorch/TensorWrapper.h>
 
 #include <cstdint>
 #include <utility>
@@ -15,19 +13,6 @@ namespace cresset {
 inline constexpr const char* kOverlapError =
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
     "location. Please clone() the tensor before performing the operation.";
-
-/// What transforms of functorch have wrapped: the tensor with memory, of all samples.
-inline at::Tensor withoutTransforms(at::Tensor tensor) {
-  while (true) {
-    if (const auto* batched = at::functorch::maybeGetBatchedImpl(tensor)) {
-      tensor = batched->value();
-    } else if (const auto* wrapper = at::functorch::maybeGetTensorWrapper(tensor)) {
-      tensor = wrapper->value();
-    } else {
-      return tensor;
-    }
-  }
-}
 
 /// Whether two tensors with storages lie in the same memory. One of a live functionalized program has a storage without
 /// memory, which all have that are of its memory.

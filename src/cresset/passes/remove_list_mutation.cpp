@@ -48,9 +48,6 @@ class ListBuilder {
     Node* made = madeBy(list, node);
     if (!made) return false;
     if (forwardElements(node, made)) return true;
-    const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-    if (!op) return false;
-    const Symbol kind = node->kind();
     const EntryUse use = entryUse(*node);
     const auto inputs = node->inputs();
     for (size_t i = 1; i < inputs.size(); ++i) {
@@ -62,7 +59,7 @@ class ListBuilder {
       made->moveBefore(node);
       made->addInput(inputs[1]);
       untouched_.erase(inputs[1]);  // a list that another one holds
-    } else if (kind == aten::insert) {
+    } else if (use == EntryUse::Inserts) {
       const auto index = constantAs<int64_t>(inputs[1]);
       if (!index) return false;
       const auto length = static_cast<int64_t>(size);
@@ -70,7 +67,7 @@ class ListBuilder {
       made->insertInput(
           static_cast<size_t>(std::clamp(*index < 0 ? *index + length : *index, int64_t(0), length)), inputs[2]);
       untouched_.erase(inputs[2]);
-    } else if (op->fullName() == "aten::extend.t" || kind == aten::add_) {
+    } else if (use == EntryUse::Extends) {
       const Node* other = madeBy(inputs[1], node);
       if (!other) return false;
       made->moveBefore(node);
@@ -88,7 +85,7 @@ class ListBuilder {
       made->removeInput(*place);
       node->destroy();
       return true;
-    } else if (kind == aten::clear) {
+    } else if (use == EntryUse::Clears) {
       made->removeAllInputs();
     } else {
       return false;

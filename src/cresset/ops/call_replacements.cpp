@@ -1,4 +1,4 @@
-#include "cresset/ops/transformed_calls.h"
+#include "cresset/ops/call_replacements.h"
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
@@ -109,16 +109,16 @@ bool normInDtypeByDims(std::vector<c10::IValue>& stack) {
   return normOfAll(stack, 3);
 }
 
-constexpr ColumnCell<TransformedCall> kTransformedCalls[] = {
+constexpr ColumnCell<CallReplacement> kCallReplacements[] = {
 #define OPERATOR(name) {name, nullptr},
-#define TRANSFORMED(function) {{}, function},
+#define REPLACED_BY(function) {{}, function},
 #include "cresset/ops/table/table.def"
 };
 
 }  // namespace
 
-TransformedCall transformedCallOf(std::string_view full_name) {
-  static const auto* found_by = new auto(byOperator(kTransformedCalls));
+CallReplacement replacementOf(std::string_view full_name) {
+  static const auto* found_by = new auto(byOperator(kCallReplacements));
   const auto found = found_by->find(full_name);
   return found == found_by->end() ? nullptr : found->second;
 }

@@ -1,5 +1,5 @@
 // Operators for which a transform of torch.func has a wrong rule, or that autograd refuses to record (column
-// TRANSFORMED), and what is called in their place.
+// REPLACED_BY), and what is called in their place.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -11,9 +11,9 @@ namespace cresset {
 
 /// Takes the operator's arguments from the end of the stack, and leaves the results there. False, and the stack as it
 /// was, if the operator is to be called: it is right here, or refuses the arguments.
-using TransformedCall = bool (*)(std::vector<c10::IValue>& stack);
+using CallReplacement = bool (*)(std::vector<c10::IValue>& stack);
 
 /// By full name ("aten::select_scatter"); null for most.
-TransformedCall transformedCallOf(std::string_view full_name);
+CallReplacement replacementOf(std::string_view full_name);
 
 }  // namespace cresset
