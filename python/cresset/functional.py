@@ -119,12 +119,8 @@ def _moved(name):
     return method
 
 
-def _read(name):
-    original = getattr(torch.Tensor, name)
-    # What copies tensors keeps what they share.
-    elements = (
-        _C._functional_place if name in ("__deepcopy__", "__reduce_ex__") else lambda t: _C._functional_sync(t, False)
-    )
+def _reading(original, elements):
+    """A method that reads a tensor by `original`: of one without memory, what `elements` makes of it."""
 
     @functools.wraps(original)
     def method(self, *args, **kwargs):
@@ -136,11 +132,17 @@ def _read(name):
         with _C._ClientPause():
             if self.requires_grad:
                 memory = memory.detach().requires_grad_()
-            if name == "__deepcopy__":  # whose memo goes by identity
-                copy._keep_alive(memory, args[0])
             return original(memory, *args, **kwargs)
 
     return method
+
+
+def _read(name):
+    return _reading(getattr(torch.Tensor, name), sync)
+
+
+def _pickled(name):
+    return _reading(getattr(torch.Tensor, name), _C._functional_place)  # which keeps what copies share
 
 
 def _made_like(name):
@@ -161,7 +163,14 @@ def _made_like(name):
 
 
 def _deep_copied(name):
-    read, original = _read(name), getattr(torch.Tensor, name)
+    original = getattr(torch.Tensor, name)
+
+    @functools.wraps(original)
+    def kept(memory, memo):
+        copy._keep_alive(memory, memo)  # the memo goes by identity
+        return original(memory, memo)
+
+    read = _reading(kept, _C._functional_place)
 
     @functools.wraps(original)
     def method(self, memo):
@@ -244,7 +253,8 @@ class _MemoryReader:
 _METHODS = (
     (_given_away, ("numpy", "data_ptr", "untyped_storage", "__dlpack__")),
     (_moved, ("share_memory_",)),
-    (_read, ("tolist", "__reduce_ex__")),
+    (_read, ("tolist",)),
+    (_pickled, ("__reduce_ex__",)),
     (_deep_copied, ("__deepcopy__",)),
     (_made_like, ("new_tensor", "new")),
     (_refused, ("apply_", "map_", "map2_")),
@@ -279,8 +289,9 @@ def _refusal_in(error, level):
         return "Within cresset.functionalize, torch.export can't export a module. Export what is to be exported before the call."
     if type(error).__module__.startswith("torch._dynamo."):
         return (
-            "Within cresset.functionalize, torch.compile can't compile a function. Functionalize the function that it was given, "
-            "or call torch.compile with what cresset.functionalize returns."
+            "Within cresset.functionalize, torch.compile can't compile a function (nor can torch.cond, torch.while_loop and scan, "
+            "which use it). Functionalize the function that it was given, or call torch.compile with what cresset.functionalize returns. "
+            "Branches and loops of a script are functionalized as a graph: cresset.functionalize(cresset.script(f))."
         )
     if type(error) is not RuntimeError:
         return ""

@@ -2,6 +2,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
+#include <ATen/ops/detach_ops.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -56,6 +57,8 @@ void Level::copyBack(Entry& entry) {
   } else {
     const at::AutoGradMode off(false);
     target = withoutRepeats(target);
+    // Graphs that are recorded may run where gradients are recorded, of leaves, too.
+    if (target.requires_grad() && !settles()) target = at::_ops::detach::call(target);
     at::_ops::copy_::call(target, withoutRepeats(value), false);
   }
   // The program's own writes have raised it; what was kept after them is not what this copy changes.

@@ -4,6 +4,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -15,6 +16,7 @@
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/functionalization/view_writes.h"
 #include "cresset/functionalization/writes.h"
+#include "cresset/ir/constants.h"
 #include "cresset/ir/insert_graph.h"
 #include "cresset/ir/structure.h"
 #include "cresset/ops/basic.h"
@@ -32,6 +34,15 @@ bool isVisibleIn(const Value* value, const Block* block) {
   const Block* own = value->owningBlock();
   while (block && block != own) block = block->owningNode() ? block->owningNode()->owningBlock() : nullptr;
   return block == own;
+}
+
+/// Whether the view is `x[:]`, which has all elements of `x` in their places.
+bool isWholeSlice(const Node& view) {
+  if (view.kind() != aten::slice || view.inputs().size() != 5) return false;
+  const auto isBound = [&](size_t i, int64_t bound) {
+    return isNoneConstant(view.input(i)) || constantAs<int64_t>(view.input(i)) == bound;
+  };
+  return isBound(2, 0) && isBound(3, std::numeric_limits<int64_t>::max()) && constantAs<int64_t>(view.input(4)) == 1;
 }
 
 /// Goes through the graph in order and keeps, for each tensor whose writes go, the value that it has there. Views of it
@@ -329,6 +340,7 @@ class Functionalizer {
 
   /// `base` once its view, one of `views`, has become `view`.
   Value* reversed(const Place& views, const Place& which, Value* base, Value* view, Node* at) {
+    if (isWholeSlice(*views.view)) return view;
     const Graph& inverse = inverseOf(*operatorOf(*views.view));
     std::vector<Value*> arguments;
     for (Value* input : views.view->inputs()) arguments.push_back(current(input, at));
@@ -456,7 +468,8 @@ void addCalls(Block* block, std::vector<NodeLeft>& left) {
 Functionalized functionalize(Graph& graph, bool inputs_are_distinct) {
   Functionalized result;
   const HoistedAttributes attributes(graph);
-  result.changed = replaceViewWrites(graph);
+  result.changed = replaceTwins(graph);
+  result.changed |= replaceViewWrites(graph);
   std::optional<Places> found(std::in_place, graph);
   if (writesToElements(graph.block(), *found) && readKnownContainers(graph)) {
     result.changed = true;

@@ -105,6 +105,10 @@ Level::Level(bool copies_views) : state_(std::make_shared<LevelState>()) {
   state_->client = this;
   state_->copies_views = copies_views;
   recording_mode_ = recordingMode();
+  if (c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::PreDispatch)) {
+    throw UserError(
+        "make_fx(…, pre_dispatch=True) records calls before cresset.functionalize sees them: leave pre_dispatch out");
+  }
   const detail::ClientFrame* around = detail::activeClients();
   if (depthOfFunctorch() != 0 && around && !dynamic_cast<const Level*>(around->client)) {
     throw UserError(

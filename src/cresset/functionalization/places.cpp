@@ -64,7 +64,8 @@ bool isMadeOfNumbers(const Operator& op, const Node& node, size_t result) {
 TensorWritesOfNode writesOfNode(const Node& node) {
   TensorWritesOfNode writes;
   const Operator* op = knownOperator(node);
-  if (!op || !op->isOfDispatcher()) return writes;
+  // Of Cresset's own, the closing copies are what writes are replaced by.
+  if (!op || (!op->isOfDispatcher() && !op->schema().name().starts_with("aten::"))) return writes;
   const HiddenWrites* hidden = op->isMutable() ? nullptr : hiddenWritesOf(*op);
   if (!op->isMutable() && !hidden) return writes;
   if (node.inputs().size() != op->schema().arguments().size()) return {op, {}, false};

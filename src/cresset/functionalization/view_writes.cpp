@@ -135,7 +135,50 @@ bool splitListWritesIn(Block* block, const Places& places) {
   return changed;
 }
 
+/// The operator that takes a list of optional tensors where this one, which scripts call, takes a list of tensors.
+const Operator* withOptionals(const Node& node) {
+  const Operator* op = knownOperator(node);
+  const bool is_twin = op && op->isMutable() && op->schema().overload_name() == "hacked_twin";
+  return is_twin ? OperatorTable::get().find(op->schema().name()) : nullptr;
+}
+
+bool replaceTwin(Node* node) {
+  const Operator* op = withOptionals(*node);
+  if (!op || op->schema().arguments().size() != node->inputs().size()) return false;
+  std::vector<Value*> inputs = node->inputs().vec();
+  Graph& graph = node->graph();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const c10::TypePtr& type = op->schema().arguments()[i].type();
+    if (inputs[i]->type()->isSubtypeOf(*type)) continue;
+    const auto elements = elementsOf(inputs[i]);
+    if (!elements) return false;
+    Node* list = graph.create(prim::ListConstruct, *elements);
+    list->insertBefore(node)->copyLocation(node);
+    inputs[i] = list->output()->setType(type);
+  }
+  Node* call = graph.create(node->kind(), inputs);
+  call->insertBefore(node)->copyLocation(node);
+  call->bindOperator(op);
+  call->output()->setType(node->output()->type());
+  node->output()->replaceAllUsesWith(call->output());
+  node->destroy();
+  return true;
+}
+
+bool replaceTwinsIn(Block* block) {
+  bool changed = false;
+  for (Node* node : block->nodesSafely()) {
+    for (Block* inner : node->blocks()) changed |= replaceTwinsIn(inner);
+    changed |= replaceTwin(node);
+  }
+  return changed;
+}
+
 }  // namespace
+
+bool replaceTwins(Graph& graph) {
+  return replaceTwinsIn(graph.block());
+}
 
 bool replaceViewWrites(Graph& graph) {
   return replaceIn(graph.block(), StateScopes(graph));

@@ -11,6 +11,7 @@
 #include <ATen/ops/narrow_ops.h>
 #include <ATen/ops/neg_ops.h>
 #include <ATen/ops/new_empty_strided_ops.h>
+#include <ATen/ops/reshape_ops.h>
 
 #include <algorithm>
 #include <functional>
@@ -166,6 +167,12 @@ at::Tensor inverse(const Part& part, at::Tensor parent, const at::Tensor& before
                         place.scalar_type() == whole.scalar_type() &&
                         place.sym_storage_offset() == whole.sym_storage_offset();
   if (identity) return view;
+  // By sizes that may be symbols, which rules of views take as numbers.
+  const bool has_all_in_order = !copies && parent.unsafeGetTensorImpl()->has_symbolic_sizes_strides() &&
+                                place.is_contiguous() && whole.is_contiguous() && haveSameBits(place, whole) &&
+                                place.scalar_type() == whole.scalar_type() && place.sym_numel() == whole.sym_numel() &&
+                                place.sym_storage_offset() == whole.sym_storage_offset();
+  if (has_all_in_order) return at::_ops::reshape::call(view, whole.sym_sizes());
   if (const Code* code = part.op ? inverseCode(*part.op, copies) : nullptr) {
     Stack stack = part.arguments;
     stack[0] = parent;

@@ -50,8 +50,8 @@ namespace {
 /// Whether calls leave the sizes of what they write to: those of other libraries, of lists and those with `out=` are
 /// taken to do so where nothing else can be; functional calls check it.
 bool keepsSizes(const Operator& op) {
-  return op.isPointwise() || op.keepsSizes() || hiddenWritesOf(op) || writesLists(op) || hasOutArgument(op.schema()) ||
-         !op.schema().name().starts_with("aten::");
+  return op.isPointwise() || op.keepsSizes() || !op.isOfDispatcher() || hiddenWritesOf(op) || writesLists(op) ||
+         hasOutArgument(op.schema()) || !op.schema().name().starts_with("aten::");
 }
 
 std::string nameOf(const Node& node) {
@@ -235,14 +235,14 @@ std::string Writes::whyNot(const TensorWritesOfNode& writes) const {
   constexpr Trait kChangesMore = Trait::ReplacesMemory | Trait::ComputesGradients | Trait::MakesLeaf | Trait::CutsTape |
                                  Trait::ChangesTape | Trait::ReleasesTape;
   if (op.hasTrait(kChangesMore)) return "it gives the tensor other memory, or another place in autograd";
-  if (isGivenStrides(op.schema())) return "it reaches memory by its address";
+  if (isGivenStrides(op.schema())) return "it reaches memory by its address: write to slices or views of the tensor";
   if (!op.functionalCall()) return "it has no form that returns a new tensor";
   std::unordered_set<const Value*> roots;
   for (const Value* tensor : writes.tensors) {
     if (std::string reason = whyNoPlace(tensor); !reason.empty()) return reason;
     const Place& place = *places_.of(tensor);
     if (!roots.insert(place.root).second) return "it writes to one tensor in several ways";
-    if (!keepsSizes(op) && !isMadeWhole(place)) return "it may change the sizes of a view or an argument";
+    if (!keepsSizes(op) && !isMadeWhole(place)) return "it may change the sizes of a view or an argument: use the operator that returns a new tensor";
   }
   return "";
 }
@@ -250,8 +250,14 @@ std::string Writes::whyNot(const TensorWritesOfNode& writes) const {
 std::string Writes::whyNoPlace(const Value* tensor) const {
   if (places_.of(tensor)) return "";
   const Node* source = tensor->node();
-  const std::string name = nameOf(*source);
   const Operator* view = knownOperator(*source);
+  // A part of what has no place has none, for the same reason.
+  while (view && isReversibleView(*view) && mayReturnView(*view) && !places_.of(source->input(0))) {
+    tensor = source->input(0);
+    source = tensor->node();
+    view = knownOperator(*source);
+  }
+  const std::string name = source->kind() == prim::Param ? "an argument of a loop or of the graph" : nameOf(*source);
   if (view && !whyNotReversed(*view).empty())
     return "the tensor comes from " + name + ": " + std::string(whyNotReversed(*view));
   if (const Place* base =
@@ -267,8 +273,11 @@ std::string Writes::whyNoPlace(const Value* tensor) const {
     return "the tensor is an attribute of an object that comes from " + nameOf(*chooser) +
            ", so that which memory it is is not known";
   }
-  const bool is_element = isBasic(*source, Basic::Element) || source->kind() == prim::ListUnpack;
-  const char* advice = is_element                     ? ": write to tensors before they are in a list or dict"
+  const bool is_element = isBasic(*source, Basic::Element) || source->kind() == prim::ListUnpack ||
+                          source->kind() == prim::TupleUnpack || source->kind() == prim::TupleIndex;
+  const bool is_given = is_element && source->input(0)->node() == graph_.block()->paramNode();
+  const char* advice = is_given                       ? ": pass the tensors that it holds as arguments of their own"
+                       : is_element                   ? ": write to tensors before they are in a list or dict"
                        : source->kind() == prim::If   ? ": write to it in each branch"
                        : source->kind() == prim::Loop ? ": write to it in the loop"
                                                       : "";

@@ -5,9 +5,12 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/enum_tag.h>
 #include <ATen/core/jit_type.h>
+#include <ATen/ops/_to_copy_ops.h>
+#include <ATen/ops/copy_ops.h>
 #include <c10/core/Layout.h>
 #include <c10/core/MemoryFormat.h>
 #include <c10/core/ScalarType.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
 
 #include <algorithm>
 #include <numeric>
@@ -252,6 +255,38 @@ void checkEnumerations(const c10::FunctionSchema& schema, const c10::IValue* arg
 
 }  // namespace
 
+namespace {
+
+/// What an in-place reuse returns, by the operator that writes nothing: where modes see calls, of which some take none
+/// that writes. False, and the stack as it was, if that returns another dtype, layout or sizes than are written.
+bool callWithoutWriting(const Operator& reuse, Stack& stack, size_t num_args) {
+  const Operator* functional = OperatorTable::get().find(reuse.functionalName());
+  const c10::OperatorHandle* handle = functional ? functional->handle() : nullptr;
+  const at::Tensor self = stack[stack.size() - num_args].toTensor();
+  if (!handle || handle->hasTag(at::Tag::nondeterministic_seeded) || self.layout() != at::kStrided || self.is_conj() ||
+      self.is_neg() || !self.is_non_overlapping_and_dense())
+    return false;
+  Stack values(stack.end() - static_cast<ptrdiff_t>(num_args), stack.end());
+  handle->callBoxed(&values);
+  at::Tensor result = values.at(0).toTensor();
+  if (result.sym_sizes() != self.sym_sizes() || result.device() != self.device() ||
+      !c10::canCast(result.scalar_type(), self.scalar_type()))
+    return false;
+  if (result.scalar_type() != self.scalar_type()) {
+    result = at::_ops::_to_copy::call(
+        result, self.scalar_type(), std::nullopt, std::nullopt, std::nullopt, false, std::nullopt);
+  }
+  if (result.sym_strides() != self.sym_strides()) {
+    if (result.requires_grad()) return false;  // the copy has no derivative
+    result = at::_ops::copy::call(result.new_empty_strided_symint(self.sym_sizes(), self.sym_strides()), result, false);
+  }
+  stack.resize(stack.size() - num_args);
+  stack.emplace_back(std::move(result));
+  return true;
+}
+
+}  // namespace
+
 bool Operator::isCalledWithCare() const {
   return isInPlaceReuse() || isFunctionalCall() || argument_check_ || replacement_ ||
          std::any_of(schema_.arguments().begin(), schema_.arguments().end(), enumerationSize);
@@ -263,8 +298,12 @@ void Operator::call(Stack& stack, size_t num_args) const {
   } else if (writer_) {
     callOnCopies(stack, [this](Stack& copies, size_t count) { writer_->call(copies, count); });
   } else if (const c10::OperatorHandle* registered = handle()) {
-    if (isInPlaceReuse()) makeOwn(stack[stack.size() - num_args]);
     checkArguments(*this, stack.data() + (stack.size() - schema_.arguments().size()));
+    if (isInPlaceReuse()) {
+      const bool is_seen = c10::impl::TorchDispatchModeTLS::any_modes_set();
+      if (is_seen && callWithoutWriting(*this, stack, num_args)) return;
+      makeOwn(stack[stack.size() - num_args]);
+    }
     if (replacement_ && replacement_(stack)) return;
     registered->callBoxed(&stack);
   } else {

@@ -337,7 +337,9 @@ const FunctionalForm* writesOfCall(const c10::OperatorHandle& op, std::span<cons
   const FunctionalForm& form = found->form;
   if (form.written.empty()) return nullptr;
   if (found->hidden) {
-    const auto isGiven = [&](size_t argument) { return arguments[argument].isTensor(); };
+    const auto isGiven = [&](size_t argument) {
+      return arguments[argument].isTensor() && arguments[argument].toTensor().defined();
+    };
     if (!std::all_of(form.written.begin(), form.written.end(), isGiven)) return nullptr;
     if (found->hidden->condition && !arguments[*found->hidden->condition].toBool()) return nullptr;
   }

@@ -165,8 +165,9 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
     static const size_t kPrefix = functionalCallName("a::b").size() - std::string_view("a::b").size();
     std::vector<const Operator*> writers;
     for (auto& [other, entry] : names) {
-      if (entry.handles.empty() || other.size() + kPrefix != text.size() || functionalCallName(other) != text) continue;
+      if (other.size() + kPrefix != text.size() || functionalCallName(other) != text) continue;
       for (const auto& handle : entry.handles) writers.push_back(operatorFor(entry, handle));
+      for (const Row* row : entry.rows) writers.push_back(operatorFor(entry, *row));
     }
     for (const Operator* writer : writers) {
       const auto isOfWriter = [&](const auto& known) { return known->writer_ == writer; };
@@ -302,7 +303,7 @@ const Operator* Operator::inPlaceReuse() const {
 }
 
 const Operator* Operator::functionalCall() const {
-  if (!isOfDispatcher() || isFunctionalCall()) return nullptr;
+  if (isFunctionalCall()) return nullptr;
   const auto calls = OperatorTable::get().overloads(Symbol::fromQualString(functionalCallName(schema_.name())));
   const auto found =
       std::find_if(calls.begin(), calls.end(), [&](const Operator* call) { return call->writer_ == this; });
