@@ -17,6 +17,7 @@
 #include "cresset/passes/pipeline.h"
 #include "cresset/support/error.h"
 #include "cresset/support/options.h"
+#include "graph_rewrites.h"
 #include "syntax_printing.h"
 
 #ifndef CRESSET_VERSION
@@ -55,10 +56,11 @@ std::string readText(const std::string& file) {
 std::vector<const PassInfo*> findPasses(const std::vector<std::string>& names) {
   std::vector<const PassInfo*> passes;
   for (const std::string& name : names) {
-    const PassInfo* pass = findPass(name);
+    const PassInfo* pass = findPassOrRewrite(name);
     if (pass == nullptr) {
       std::string message = "there is no pass '" + name + "'; the passes are:";
-      for (const PassInfo& p : allPasses()) message += "\n  " + std::string(p.name) + "  " + std::string(p.description);
+      for (const PassInfo* p : passesAndRewrites())
+        message += "\n  " + std::string(p->name) + "  " + std::string(p->description);
       throw std::runtime_error(message);
     }
     passes.push_back(pass);

@@ -25,7 +25,6 @@
 #include "cresset/codegen/sequence.h"
 #include "cresset/executor/mode.h"
 #include "cresset/frontend/compiler.h"
-#include "cresset/functionalization/functionalize.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/interpreter/strided_views.h"
 #include "cresset/ir/parser.h"
@@ -42,6 +41,7 @@
 #include "filetest_modules.h"
 #include "filetest_plans.h"
 #include "filetest_run.h"
+#include "graph_rewrites.h"
 #include "syntax_printing.h"
 #include "value_printing.h"
 
@@ -79,26 +79,6 @@ struct Command {
   bool shows_constants = false;  // those of the test's own table
 };
 
-/// A pass, or a rewrite that the library has beside its passes.
-const PassInfo* findRewrite(std::string_view name) {
-  static constexpr PassInfo kRewrites[] = {
-      {"functionalize", "", Preserves::Bits,
-       [](Graph& graph, const TypeAssumptions&) {
-         return functionalize(graph, /*inputs_are_distinct=*/false).changed;
-       }},
-      {"remove-views", "", Preserves::Bits,
-       [](Graph& graph, const TypeAssumptions&) { return removeViews(graph), true; }},
-      {"tidy-functional", "", Preserves::All,
-       [](Graph& graph, const TypeAssumptions&) { return tidyFunctional(graph), true; }},
-      {"reinplace", "", Preserves::Bits,
-       [](Graph& graph, const TypeAssumptions&) { return reinplace(graph, /*inputs_are_distinct=*/false); }},
-  };
-  for (const PassInfo& rewrite : kRewrites) {
-    if (rewrite.name == name) return &rewrite;
-  }
-  return findPass(name);
-}
-
 /// "compile, inline --source-ranges": a command or a pass, further passes, options.
 Command parseCommand(const std::string& text) {
   Command command;
@@ -121,13 +101,13 @@ Command parseCommand(const std::string& text) {
       command.autocast = true;
     } else if (word.starts_with("--disable=")) {
       command.pass_options = word.substr(2);
-    } else if (const PassInfo* pass = findRewrite(word)) {
+    } else if (const PassInfo* pass = findPassOrRewrite(word)) {
       command.passes.push_back(pass);
     } else if (command.name.empty() && command.passes.empty()) {
       command.name = word;
     } else {
       std::string known;
-      for (const PassInfo& p : allPasses()) known += " " + std::string(p.name);
+      for (const PassInfo* p : passesAndRewrites()) known += " " + std::string(p->name);
       throw std::runtime_error("there is no pass '" + word + "'; known:" + known);
     }
   }

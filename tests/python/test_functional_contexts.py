@@ -428,3 +428,125 @@ def test_pytorch_traces_of_functionalized_functions_are_refused():
     for form in (cresset.functionalize(torch.jit.trace(written, x)), cresset.trace(pure, (x,))):
         for a, b in zip(form(x + 1), written(x + 1), strict=True):
             assert torch.equal(a, b)
+
+
+def test_recording_before_autograd_is_refused():
+    """What `pre_dispatch` records, it sees before the program's tensors."""
+    pure = cresset.functionalize(written)
+    with pytest.raises(cresset.UserError, match="leave pre_dispatch out"):
+        make_fx(pure, pre_dispatch=True)(torch.ones(2, 2))
+    assert torch.equal(make_fx(pure)(torch.ones(2, 2))(torch.zeros(2, 2))[0], written(torch.zeros(2, 2))[0])
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x.view(-1),
+        lambda x: x.flatten(),
+        lambda x: x.unflatten(1, (-1, 2))[..., 0],
+        lambda x: (x * 1).view(x.size(1), -1),
+        lambda x: x.view(-1).view(x.size(1), x.size(0)),
+    ],
+)
+def test_symbolic_sizes_of_views_that_are_written(view):
+    def program(x):
+        v = view(x)
+        v.add_(1)
+        return x * 2, v * 3
+
+    graph = make_fx(cresset.functionalize(program), tracing_mode="symbolic")(torch.ones(3, 4))
+    for sizes in ((3, 4), (6, 8), (5, 2)):
+        x, y = torch.arange(float(sizes[0] * sizes[1])).view(sizes), torch.arange(float(sizes[0] * sizes[1])).view(sizes)
+        for a, b in zip(program(x), graph(y), strict=True):
+            assert torch.equal(a, b)
+        assert torch.equal(x, y)
+
+
+# ---- operators without statistics
+
+
+@pytest.mark.parametrize("remove", FORMS)
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: torch.nn.functional.batch_norm(x, None, None, training=True),
+        lambda x: torch.nn.functional.instance_norm(x.unsqueeze(0) * 2),
+        lambda x: torch.nn.BatchNorm1d(3, track_running_stats=False)(x),
+        lambda x: torch.nn.InstanceNorm1d(3, affine=True)(x.t().unsqueeze(0).contiguous()),
+        lambda x: torch._native_batch_norm_legit(x, None, None, True, 0.1, 1e-5),
+    ],
+)
+def test_norms_without_statistics(program, remove):
+    x = torch.randn(4, 3)
+    for requires_grad in (False, True):
+        leaves = [x.clone().requires_grad_(requires_grad) for _ in range(2)]
+        results = [
+            torch.utils._pytree.tree_leaves(form(leaf))
+            for form, leaf in zip((program, cresset.functionalize(program, remove)), leaves, strict=True)
+        ]
+        for a, b in zip(*results, strict=True):
+            assert torch.equal(a, b)
+        if requires_grad:
+            grads = [torch.autograd.grad(r[0].pow(3).sum(), leaf) for r, leaf in zip(results, leaves, strict=True)]
+            assert torch.allclose(*[grad[0] for grad in grads])
+
+
+# ---- scripts and traces where modes see their operators
+
+
+class WritesNothing(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        is_closing = func is torch.ops.aten.copy_.default
+        assert is_closing or not func._schema.is_mutable, func
+        return func(*args, **kwargs or {})
+
+
+def test_functional_scripts_where_modes_see_them():
+    source = """
+def f(x: Tensor, n: int):
+  y = torch.zeros_like(x)
+  for i in range(n):
+    y[i].add_(x[i])
+    y[i].mul_(2)
+  z = y.t().contiguous()
+  z.sub_(y.t(), alpha=2).clamp_(max=3)
+  h = y.to(torch.int32)
+  h.add_(1)
+  x.exp_()
+  return y, z, h
+"""
+    plain = cresset.CompilationUnit(source).f
+    pure = cresset.functionalize(plain)
+    for _ in range(3):
+        x, y = torch.randn(3, 4), None
+        y = x.clone()
+        with WritesNothing():
+            found = pure(x, 3)
+        for a, b in zip(found, plain(y, 3), strict=True):
+            assert torch.equal(a, b) and a.dtype == b.dtype and a.stride() == b.stride()
+        assert torch.equal(x, y)
+    graph = make_fx(lambda x: pure(x, 3))(torch.randn(3, 4))
+    written = [str(node.target) for node in graph.graph.nodes if node.op == "call_function" and "_." in str(node.target)]
+    assert written == ["aten.copy_.default"]
+
+
+def test_traces_of_steps_run_where_gradients_are_recorded():
+    class Step(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.ones(3))
+
+        def forward(self, x):
+            with torch.no_grad():
+                self.w.mul_(2)
+            return self.w + x
+
+    module, x = Step(), torch.ones(3)
+    trace = cresset.trace(cresset.functionalize(module), (x,), check_trace=False)
+    with torch.no_grad():
+        trace.w.fill_(1)
+    assert trace(x).tolist() == [3.0] * 3 and trace.w.tolist() == [2.0] * 3
+    graph = make_fx(cresset.functionalize(module))(x)
+    with torch.no_grad():
+        module.w.fill_(1)
+    assert graph(x).tolist() == [3.0] * 3 and module.w.tolist() == [2.0] * 3

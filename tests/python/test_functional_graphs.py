@@ -56,6 +56,12 @@ PROGRAMS = {
     "two parts": "a = x * 2\n  b = y * 3\n  torch.ops.functional_graphs.swap(a[0], b[1])\n  return a, b",
     "a result beside": "a = x * 2\n  s = torch.ops.functional_graphs.sum_and_clear(a[2])\n  s.add_(1)\n  return a, s, s * 2",
     "random": "a = x * 2\n  a.normal_()\n  a[0].bernoulli_(0.5)\n  a[1].uniform_(1.0, 2.0)\n  return a + torch.rand_like(a), torch.rand([2])",
+    "indices in a list": "a = x * 2\n  i = torch.tensor([1, 0])\n  a.index_put_([i], y[:2])\n  a[0].index_put_([i], y[0, :2])\n  return a, a + 1",
+    "indices of an argument": "x.index_put_([torch.tensor([2])], y[0])\n  return x, x * 2",
+    "torch.nn.init": "a = torch.empty_like(x)\n  torch.nn.init.uniform_(a, 0.0, 1.0)\n  torch.nn.init.constant_(a[1], 3.0)\n"
+    "  torch.nn.init.zeros_(a[2])\n  torch.nn.init.normal_(x[0], 0.0, 1.0)\n  return a, x, torch.rand([2])",
+    "embedding": "w = y * 2\n  i = torch.tensor([1, 0, 1])\n  e = torch.nn.functional.embedding(i, w, None, 1.0)\n  return w, e",
+    "whole slices": "x[:, 1:3] = y[:, :2]\n  x[:][0] = 5\n  z = (x * 2).t()\n  z[:, :].add_(1)\n  return x, z",
     "no form": "a = x * 2\n  a.pow_(2)\n  a[0].floor_divide_(3)\n  return a",
     "no form, with gradients": "a = x * 2\n  a.pow_(2)\n  a[0].pow_(3)\n  return a",
     "dropout": "a = x * 2\n  torch.dropout_(a, 0.5, True)\n  return a, torch.rand([2])",

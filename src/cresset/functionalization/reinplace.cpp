@@ -8,7 +8,8 @@
 //  nothing between looks at memory
 //    that may be that of the input; a copy of the input that autograd may keep goes, as in-place operators make one;
 //  - a tensor that an operator has made;
-//  - a tensor that a loop carries, if it was made before the loop and only the loop has it.
+//  - a tensor that a loop carries, if it was made before the loop and only the loop has it, or is an argument of the
+//    graph, which the first iteration copies.
 // In the last two cases in-place reuses of the whole tensor stay as they are: they find out by themselves whether they
 // may write.
 //
@@ -315,6 +316,7 @@ class Chain {
 
   /// Makes its steps writes. Nodes that write to several memories are replaced by the caller, once all chains are.
   void replace() {
+    if (argument_) copyArgument();
     for (const Member& member : members_) {
       if (member.value != member.place) member.value->replaceAllUsesWith(member.place);
     }
@@ -435,17 +437,12 @@ class Chain {
     Node* loop = block_->owningNode();
     if (!loop || loop->kind() != prim::Loop || root_->node() != block_->paramNode() || root_->offset() == 0)
       return false;
-    const Value* before = loop->input(root_->offset() + 1);
-    if (!isMade(before) || before->owningBlock() != loop->owningBlock()) return false;
-    size_t carriers = 0;
-    const std::function<bool(const Value*)> isDone = [&](const Value* value) {
-      return std::ranges::all_of(value->uses(), [&](const Use& use) {
-        if (use.user == loop) return value == before && ++carriers == 1;
-        const Node* at = ancestorIn(loop->owningBlock(), use.user);
-        return at && at->isBefore(loop) && isOnlyRead(use.user, isDone);
-      });
-    };
-    if (!isDone(before)) return false;
+    Value* before = loop->input(root_->offset() + 1);
+    if (before->node() == before->owningBlock()->paramNode() && !before->owningBlock()->owningNode()) {
+      argument_ = before;
+    } else if (!isOnlyOf(before, loop)) {
+      return false;
+    }
     const Value* after = block_->returnNode()->input(root_->offset());
     if (after == last_) return returns_ == 1;
     if (returns_ != 0 || !isMade(after) || after->owningBlock() != block_) return false;
@@ -459,10 +456,39 @@ class Chain {
     return isKept(after);
   }
 
+  /// Whether the tensor was made beside the loop, which carries it once, and nothing has it when the loop begins.
+  static bool isOnlyOf(const Value* tensor, const Node* loop) {
+    if (!isMade(tensor) || tensor->owningBlock() != loop->owningBlock()) return false;
+    size_t carriers = 0;
+    const std::function<bool(const Value*)> isDone = [&](const Value* value) {
+      return std::ranges::all_of(value->uses(), [&](const Use& use) {
+        if (use.user == loop) return value == tensor && ++carriers == 1;
+        const Node* at = ancestorIn(loop->owningBlock(), use.user);
+        return at && at->isBefore(loop) && isOnlyRead(use.user, isDone);
+      });
+    };
+    return isDone(tensor);
+  }
+
+  /// What a loop carries that begins with an argument is copied by the first iteration.
+  void copyArgument() {
+    Graph& graph = block_->returnNode()->graph();
+    const InsertPointGuard guard(graph, *block_->nodes().begin());
+    Node* copy = insertBasic(graph, Basic::ApartFrom, {root_, argument_});
+    copy->output()->setType(root_->type());
+    root_->replaceAllUsesWith(copy->output());
+    copy->replaceInput(0, root_);
+    for (Member& member : members_) {
+      if (member.value == root_) member.value = copy->output();
+      if (member.place == root_) member.place = copy->output();
+    }
+  }
+
   Kind kind_;
   Value* last_;
   Value* root_;
   Node* end_;
+  Value* argument_ = nullptr;  // with which the loop begins that carries the tensor
   Block* block_;
   std::vector<Write> writes_;  // in the order in which they run
   std::unordered_set<Node*> scatters_;

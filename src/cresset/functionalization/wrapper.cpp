@@ -30,7 +30,8 @@ c10::Storage storageWithoutBytes(const at::Tensor& value) {
       /*resizable=*/false);
   storage.unsafeGetStorageImpl()->release_data_and_set_meta_custom_data_ptr_error_msg_(
       "A tensor that cresset.functionalize has for one of the program has no elements in memory. If the program keeps "
-      "a tensor for later, return it: what a function returns are tensors again.");
+      "a tensor for later, return it: what a function returns are tensors again; cresset.functional.sync(tensor) has "
+      "the elements.");
   return storage;
 }
 
