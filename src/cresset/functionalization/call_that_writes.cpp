@@ -226,6 +226,16 @@ void CallThatWrites::refuseViews() const {
       "clones, or use remove=\"mutations\"");
 }
 
+void CallThatWrites::requireSizesOfOperand(
+    const Operator& functional, const at::Tensor& target, const at::Tensor& result) const {
+  if (!functional.isPointwise() || target.sym_sizes() == result.sym_sizes()) return;
+  size_t uses = 0;
+  for (const IValue& argument : arguments_)
+    readTensors(argument, [&](const at::Tensor& tensor) { uses += tensor.is_same(target); });
+  TORCH_CHECK(
+      uses < 2, "output with shape ", target.sym_sizes(), " doesn't match the broadcast shape ", result.sym_sizes());
+}
+
 bool CallThatWrites::isResizedTo(const at::Tensor& target, const at::Tensor& result) const {
   const Wrapper* wrapper = own(target);
   return wrapper && isAlone(*wrapper) && target.sym_sizes() != result.sym_sizes() && result.is_contiguous() &&
@@ -309,6 +319,7 @@ bool CallThatWrites::writePure(const FunctionalForm& writes, std::vector<IValue>
     std::vector<at::Tensor> results = tensorsIn(stack[num_fresh + i]);
     if (results.size() != targets.size()) return false;
     for (size_t k = 0; k < targets.size(); ++k) {
+      requireSizesOfOperand(*writes.op, targets[k], results[k]);
       if (writes.is_out && isResizedTo(targets[k], results[k])) {
         resized.emplace_back(targets[k], results[k]);
         continue;

@@ -45,6 +45,8 @@ class CallThatWrites : protected CallWithWrappers {
   bool drawsByLayout(const FunctionalForm& writes) const;
   [[noreturn]] void throwWrongResult() const;
   [[noreturn]] void refuseViews() const;
+  /// A pointwise operator does not resize what it writes and reads.
+  void requireSizesOfOperand(const Operator& functional, const at::Tensor& target, const at::Tensor& result) const;
   /// Whether an out= operator gives the target the sizes of the result, and the strides: those of a tensor that is made
   /// larger are dense.
   bool isResizedTo(const at::Tensor& target, const at::Tensor& result) const;

@@ -160,6 +160,7 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
     followTape(*found->second);
     return *found->second;
   }
+  static_cast<void>(tensor.grad_fn());  // of a view that autograd can't make again, it raises
   auto entry = std::make_unique<Entry>();
   entry->tensor = tensor;
   entry->storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
@@ -206,7 +207,12 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
   if (!tensor.is_inference() && !entry->wrapper.is_inference())
     entry->wrapper.unsafeGetTensorImpl()->set_version_counter(tensor.unsafeGetTensorImpl()->version_counter());
   sharing.push_back(entry.get());
-  link(*entry);
+  try {
+    link(*entry);
+  } catch (...) {
+    std::erase(sharing, entry.get());
+    throw;
+  }
   Entry& result = *entry;
   by_wrapper_[result.wrapper.unsafeGetTensorImpl()] = &result;
   in_order_.push_back(&result);
@@ -221,6 +227,16 @@ void Level::link(Entry& entry) {
   const at::Tensor tangent = tangentOf(entry.tensor);
   if (tangent.defined() && !tangentOf(entry.wrapper).defined())
     setTangent(entry.wrapper, lift(tangent), /*replaces=*/false);
+}
+
+bool Level::takeStorageOf(const Memory& memory) {
+  const Entry* owner = ownerOf(memory);
+  const bool is_plain = owner && !owner->tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides() &&
+                        !owner->whole.defined() && !(owner->wrapper.grad_fn() && !isEntered(owner->wrapper));
+  const PartPtr root = is_plain ? wrapperOf(owner->wrapper)->part() : nullptr;
+  if (!root || root->parent) return false;
+  flatten(root, owner->tensor);
+  return true;
 }
 
 /// What became of a tensor's place on the tape without an operator: requires_grad_(), an autograd.Function that wrote
@@ -291,14 +307,8 @@ void Level::checkMemory(const Entry& entry) const {
 }
 
 void Level::checkWrite(const at::Tensor& given, const at::Tensor& wrapper) const {
-  if (!at::GradMode::is_enabled()) return;
   const auto at = by_wrapper_.find(wrapper.unsafeGetTensorImpl());
-  if (at != by_wrapper_.end() && !wrapperOf(given)) {
-    TORCH_CHECK(
-        !(given.requires_grad() && given.is_leaf()),
-        "a leaf Variable that requires grad is being used in an in-place operation.");
-    return;
-  }
+  if (at != by_wrapper_.end() && !wrapperOf(given)) return checkInPlace(given);
   if (!wrapper.requires_grad() || !wrapper.is_view()) return;
   const auto base = by_wrapper_.find(wrapper._base().unsafeGetTensorImpl());
   if (base == by_wrapper_.end()) return;
@@ -327,7 +337,7 @@ void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> g
             "Within cresset.functionalize, '" + op.schema().name() +
             "' can't write to a tensor that is sparse, quantized or nested: make a new tensor");
       }
-      checkWrite(before[k], after[k]);
+      if (records) checkWrite(before[k], after[k]);
       const bool changes_sizes = op.hasTag(at::Tag::inplace_view);
       if (changes_sizes && by_wrapper_.contains(after[k].unsafeGetTensorImpl()) && !wrapper->memory().follows) {
         throw UserError(

@@ -72,6 +72,8 @@ class Level final : public OperatorClient {
   void replace(const at::Tensor& tensor, const at::Tensor& value);
   void commitUpdate(const at::Tensor& tensor);
   const LevelState& state() const { return *state_; }
+  /// Makes the memory of a tensor from outside that of all of its storage. False if it can't be.
+  bool takeStorageOf(const Memory& memory);
 
   /// The last message of a UserError that a call ended in.
   const std::string& refusal() const { return refusal_; }

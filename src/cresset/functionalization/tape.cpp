@@ -101,6 +101,19 @@ bool recordWrite(const at::Tensor& view, const at::Tensor& wrapper) {
   return true;
 }
 
+void checkInPlace(const at::Tensor& tensor) {
+  auto* view = torch::autograd::impl::get_view_autograd_meta(tensor);
+  if (view && view->has_bw_view()) {
+    torch::autograd::impl::handle_view_on_rebase(view);
+    TORCH_CHECK(
+        !(tensor.requires_grad() && tensor._base().is_leaf()),
+        "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+  }
+  TORCH_CHECK(
+      !(tensor.requires_grad() && tensor.is_leaf()),
+      "a leaf Variable that requires grad is being used in an in-place operation.");
+}
+
 void forgetPlace(const at::Tensor& view) {
   if (auto* of_view = autograd::impl::get_view_autograd_meta(view); of_view && of_view->has_bw_view())
     of_view->set_attr_version(of_view->get_attr_version() - 1);

@@ -25,6 +25,9 @@ void sharePlace(const at::Tensor& from, const at::Tensor& to);
 /// nothing happens, if autograd can't write to the view, or the write has several results.
 bool recordWrite(const at::Tensor& view, const at::Tensor& wrapper);
 
+/// Raises what autograd does where an in-place operator writes to the tensor and is recorded.
+void checkInPlace(const at::Tensor& tensor);
+
 /// Lets autograd make the place of a view on the tape again from that of its base.
 void forgetPlace(const at::Tensor& view);
 

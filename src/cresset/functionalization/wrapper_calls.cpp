@@ -19,6 +19,7 @@
 #include "cresset/functionalization/call_that_writes.h"
 #include "cresset/functionalization/call_with_wrappers.h"
 #include "cresset/functionalization/each_tensor.h"
+#include "cresset/functionalization/level.h"
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/functionalization/wrapper.h"
 #include "cresset/functionalization/writes.h"
@@ -84,6 +85,8 @@ int64_t makeStrided(const std::vector<IValue>& arguments, const Wrapper& wrapper
   int64_t end = begin;
   for (int64_t d = 0; d < whole.dim(); ++d) end += (whole.size(d) - 1) * whole.stride(d);
   if (!empty && (offset < begin || last > end)) {
+    if (memory.foreign && !memory.flat && dynamic_cast<Level&>(*memory.level->client).takeStorageOf(memory))
+      return makeStrided(arguments, wrapper, part);
     throw UserError(
         "Within cresset.functionalize, as_strided can't reach beyond the tensor that it views: pass the tensor that "
         "has all of the memory");

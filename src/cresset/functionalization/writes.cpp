@@ -242,7 +242,8 @@ std::string Writes::whyNot(const TensorWritesOfNode& writes) const {
     if (std::string reason = whyNoPlace(tensor); !reason.empty()) return reason;
     const Place& place = *places_.of(tensor);
     if (!roots.insert(place.root).second) return "it writes to one tensor in several ways";
-    if (!keepsSizes(op) && !isMadeWhole(place)) return "it may change the sizes of a view or an argument: use the operator that returns a new tensor";
+    if (!keepsSizes(op) && !isMadeWhole(place))
+      return "it may change the sizes of a view or an argument: use the operator that returns a new tensor";
   }
   return "";
 }

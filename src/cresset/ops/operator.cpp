@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "cresset/ops/checked_arguments.h"
 #include "cresset/ops/operator_forms.h"
@@ -197,7 +198,10 @@ void Operator::callOnCopies(Stack& stack, const std::function<void(Stack&, size_
   std::vector<std::vector<int64_t>> before, after;
   for (const size_t i : written_) {
     c10::IValue& argument = stack[first + i];
-    argument = copyOf(argument);
+    const c10::IValue original = std::exchange(argument, copyOf(argument));
+    // What is written and read, of which a pointwise operator asks for the sizes, is one tensor for the kernel, too.
+    for (size_t k = first; writer_->isPointwise() && original.isTensor() && k < stack.size(); ++k)
+      if (stack[k].isTensor() && stack[k].toTensor().is_same(original.toTensor())) stack[k] = argument;
     collectSizes(argument, before);
     written.push_back(argument);
   }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "cresset/functionalization/level.h"
+#include "cresset/ops/functorch.h"
 #include "cresset/python/common.h"
 
 namespace cresset::python {
@@ -33,6 +34,27 @@ class PythonLevel {
 
 live::Level* innermost() {
   return findClient<live::Level>();
+}
+
+/// The wrapper that transforms which record have wrapped; the tensor itself else.
+at::Tensor withoutTapes(at::Tensor tensor) {
+  while (const auto* wrapper = at::functorch::maybeGetTensorWrapper(tensor)) tensor = wrapper->value();
+  return tensor;
+}
+
+/// What the levels from this frame outward have in the tensor's place, one after the other.
+at::Tensor syncFrom(const detail::ClientFrame* frame, const at::Tensor& tensor, bool shares) {
+  at::Tensor value = tensor;
+  for (; frame; frame = frame->outer) {
+    auto* level = dynamic_cast<live::Level*>(frame->client);
+    if (!level) continue;
+    const detail::ActiveClients active(frame);
+    const at::Tensor inner = withoutTapes(value);
+    value = level->sync(live::wrapperOf(inner) ? inner : value, shares);
+  }
+  const at::Tensor inner = withoutTapes(value);
+  const live::Wrapper* wrapper = live::wrapperOf(inner);  // of a level that is closed
+  return wrapper ? live::current(wrapper->part()) : value;
 }
 
 live::Level& innermostFor(const char* function) {
@@ -106,24 +128,24 @@ void bindFunctional(py::module_& module) {
       (*function)(tensor);
     });
   });
-  module.def("_is_functional", [](const at::Tensor& tensor) { return live::wrapperOf(tensor) != nullptr; });
+  module.def(
+      "_is_functional", [](const at::Tensor& tensor) { return live::wrapperOf(withoutTapes(tensor)) != nullptr; });
   module.def("_in_functional_level", [] { return innermost() != nullptr; });
   module.def(
       "_functional_sync",
-      [](const at::Tensor& tensor, bool shares) {
-        if (live::Level* level = innermost()) return level->sync(tensor, shares);
-        if (const live::Wrapper* wrapper = live::wrapperOf(tensor)) return live::current(wrapper->part());
-        return tensor;
-      },
+      [](const at::Tensor& tensor, bool shares) { return syncFrom(detail::activeClients(), tensor, shares); },
       "A tensor with memory that has the tensor's elements now; if it shares, that memory is the tensor's from now "
       "on.");
   module.def(
       "_functional_place",
       [](const at::Tensor& tensor) {
-        const live::Wrapper* wrapper = live::wrapperOf(tensor);
+        const at::Tensor inner = withoutTapes(tensor);
+        const live::Wrapper* wrapper = live::wrapperOf(inner);
         const auto& part = *wrapper->part();
-        if (live::copiesViews(*part.memory->level) || !part.parent) return live::current(wrapper->part());
-        return live::placeIn(part, part.memory->value);
+        const bool is_whole = live::copiesViews(*part.memory->level) || !part.parent;
+        const at::Tensor place = is_whole ? live::current(wrapper->part()) : live::placeIn(part, part.memory->value);
+        const detail::ClientFrame* clients = detail::activeClients();
+        return clients ? syncFrom(clients->outer, place, /*shares=*/false) : place;
       },
       "A functional tensor's elements, in memory that it shares with the tensors which are parts of the same; copies "
       "where views are removed.");
