@@ -299,6 +299,8 @@ OWN = [
     own("cresset::attention", (2, 4, 3, 8), (2, 2, 5, 8), (2, 2, 5, 6), (3, 5), False, 0.5, True),
     own("cresset::dropout_noise", (3, 4), 0.5, False),
     own("cresset::dropout_noise", (3, 4, 2), 0.5, True),
+    own("cresset::batch_statistics", (4, 3, 5), (3,), (3,), (3,), (3,), 0.1),
+    own("cresset::batch_statistics", (0, 3), None, None, None, None, 0.1),
     own("cresset::select_assign", (3, 4), (4,), 0, 1),
     own("cresset::select_assign", (3, 4), (), 1, -1),
     own("cresset::slice_assign", (3, 4), (2, 4), 0, 0, 2, 1),

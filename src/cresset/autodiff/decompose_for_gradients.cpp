@@ -33,6 +33,21 @@ void markThroughout(Node* node) {
   }
 }
 
+/// A mark of calls that a decomposition leaves to the operator itself: what it does for some sizes.
+Symbol wholeAttribute() {
+  static const Symbol kName = Symbol::attr("whole");
+  return kName;
+}
+
+/// Marks the calls of the operator in copies of a decomposition.
+void keepWhole(Node* node, const Operator& op) {
+  if (!isStructural(node->kind()) && operatorOf(*node) == &op)
+    node->setAttribute(wholeAttribute(), Attribute(int64_t(1)));
+  for (Block* block : node->blocks()) {
+    for (Node* inner : block->nodes()) keepWhole(inner, op);
+  }
+}
+
 class Decomposer {
  public:
   Decomposer(Graph& graph, const TypeAssumptions& assumptions, bool for_kernels)
@@ -57,13 +72,16 @@ class Decomposer {
     if (has_gradients == for_kernels_) return false;
     const Operator* op = operatorOf(*node);
     const bool autocast = mayBeInAutocast(*node);
-    if (!op || !isOfRealNumbers(*node) || (autocast && !isIndifferentToAutocast(*op))) return false;
+    if (!op || (for_kernels_ && node->hasAttribute(wholeAttribute())) || !isOfRealNumbers(*node) ||
+        (autocast && !isIndifferentToAutocast(*op)))
+      return false;
     const auto form = decompositionOf(*op, *node, for_kernels_);
     if (!form) return false;
     // What an operator that is cast for calls is not cast for again.
     const bool is_cast = autocast || isWithoutAutocast(*node);
     const std::vector<Value*> results = insertGraph(*form, node->inputs().vec(), node, [&](Node* copy) {
       if (is_cast) markThroughout(copy);
+      if (for_kernels_) keepWhole(copy, *op);
     });
     for (size_t i = 0; i < outputs.size(); ++i) outputs[i]->replaceAllUsesWith(results[i]);
     node->destroy();

@@ -93,13 +93,26 @@ class Call {
     return type && type->scalarType() && at::isFloatingType(*type->scalarType());
   }
 
-  /// Whether the tensors have one dtype, float32 or float64, and none of them has a gradient: then parts of the
-  /// operator need not have its bits, with this program's numerics.
+  /// Whether each tensor is None, or has one dimension.
+  bool areVectors(std::initializer_list<std::string_view> arguments) const {
+    return std::all_of(arguments.begin(), arguments.end(), [&](std::string_view argument) {
+      return isNone(argument) || rank(argument) == 1U;
+    });
+  }
+
+  /// Whether the tensors that are not None have one dtype, float32 or float64, and no gradient flows through the call:
+  /// then parts of the operator need not have its bits, with this program's numerics.
   bool mayHaveOwnBits(std::initializer_list<std::string_view> arguments) const {
+    const auto outputs = node_.outputs();
+    if (std::any_of(outputs.begin(), outputs.end(), [](const Value* output) {
+          return cresset::mayRequireGrad(output->type());
+        }))
+      return false;
     std::optional<at::ScalarType> dtype;
     for (const std::string_view argument : arguments) {
+      if (isNone(argument)) continue;
       const auto type = value(argument)->type()->cast<c10::TensorType>();
-      if (!type || !type->scalarType() || mayRequireGrad(argument)) return false;
+      if (!type || !type->scalarType()) return false;
       if (dtype && dtype != type->scalarType()) return false;
       dtype = type->scalarType();
     }
@@ -111,6 +124,17 @@ class Call {
     if (!known || !known->isList()) return false;
     const auto elements = known->toListRef();
     return std::all_of(elements.begin(), elements.end(), [](const c10::IValue& element) { return element.toBool(); });
+  }
+
+  /// Whether a list of bools says True of each result that is used.
+  bool areWanted(std::string_view argument) const {
+    const auto known = knownValue(*value(argument));
+    if (!known || !known->isList()) return false;
+    const auto elements = known->toListRef();
+    for (size_t i = 0; i < elements.size(); ++i) {
+      if (!elements[i].toBool() && hasUses(i)) return false;
+    }
+    return elements.size() == node_.outputs().size();
   }
 
   /// The length of a list, if it is known.

@@ -151,6 +151,60 @@ def batch_index_gradients(impl: int, x: Tensor, grad: Tensor, weight: Optional[T
     return torch.zeros_like(x), none, none
   return torch._batch_norm_impl_index_backward(impl, x, grad, weight, running_mean, running_var, mean, rstd, train, eps, wanted, reserved)
 
+def along_channels(values: Tensor, x: Tensor) -> Tensor:
+  for d in range(2, x.dim()):
+    values = values.unsqueeze(-1)
+  return values
+
+def of_images(x: Tensor) -> Tensor:
+  for d in range(2, x.dim()):
+    x = x.select(-1, 0)
+  return x
+
+def image_dims(x: Tensor) -> List[int]:
+  dims: List[int] = []
+  for d in range(2, x.dim()):
+    dims.append(d)
+  return dims
+
+# Batch norm in training, for kernels: of each image, then of these. Images of fewer elements than a reduction has lanes,
+# and those with the channels last, have their statistics from PyTorch's kernel. Means, and variances; what rounding the
+# mean of an image leaves of it counts where the mean is large.
+def batch_statistics(x: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor], momentum: float) -> Tuple[Tensor, Tensor]:
+  if torch.ops.cresset.image_size(x, None, weight, bias, running_mean, running_var) < 32:
+    return torch.ops.cresset.batch_statistics(x, weight, bias, running_mean, running_var, momentum)
+  dims = image_dims(x)
+  m = x.mean(dims, True)
+  d = x - m
+  squares, rests, means = of_images((d * d).mean(dims, True)), of_images(d.mean(dims, True)), of_images(m)
+  mean = (means + rests).mean([0])
+  e = means - mean
+  var = (squares + e * (e + 2 * rests)).mean([0])
+  if running_mean is not None or running_var is not None:
+    torch.ops.cresset.update_statistics(mean, var, running_mean, running_var, momentum, x.numel() // x.size(1))
+  return mean, var
+
+def batch_normalized(x: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor], momentum: float, eps: float) -> Tuple[Tensor, Tensor, Tensor]:
+  mean, var = batch_statistics(x, weight, bias, running_mean, running_var, momentum)
+  return torch.batch_norm(x, weight, bias, mean, var, False, momentum, eps, False), mean, (var + eps).rsqrt()
+
+def batch_index_normalized(x: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor], momentum: float, eps: float) -> Tuple[Tensor, Tensor, Tensor, Tensor, int]:
+  y, mean, r = batch_normalized(x, weight, bias, running_mean, running_var, momentum, eps)
+  return y, mean, r, torch.empty([0], dtype=torch.uint8), 0
+
+# The sums are of the negative gradient, so that one kernel computes both.
+def batch_gradients_by_images(impl: int, x: Tensor, grad: Tensor, weight: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor], mean: Optional[Tensor], rstd: Optional[Tensor], train: bool, eps: float, wanted: List[bool], reserved: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+  if torch.ops.cresset.image_size(x, grad, weight, None, mean, rstd) < 64:
+    return torch._batch_norm_impl_index_backward(impl, x, grad, weight, running_mean, running_var, mean, rstd, train, eps, wanted, reserved)
+  n = x.numel() // x.size(1)
+  m, r, dims, negative = along_channels(torch._unwrap_optional(mean), x), torch._unwrap_optional(rstd), image_dims(x), -grad
+  totals = negative.sum(dims)
+  products = (negative * (m - x)).sum(dims)
+  total, product = totals.sum([0]), products.sum([0])
+  shift, slope, factor = total / n, r * r * product / n, r * weight if weight is not None else r
+  of_x = (grad + along_channels(shift, x) - (x - m) * along_channels(slope, x)) * along_channels(factor, x)
+  return of_x, product * r, -total
+
 # What a batch norm gave without its weight and bias, and by what it divided.
 def batch_normal(x: Tensor, running_mean: Optional[Tensor], running_var: Optional[Tensor], mean: Optional[Tensor], r: Optional[Tensor], train: bool, eps: float) -> Tuple[Tensor, Tensor]:
   if train:

@@ -24,14 +24,17 @@
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/differentiate.h"
 #include "cresset/autodiff/gradient_flow.h"
+#include "cresset/autodiff/regions.h"
 #include "cresset/executor/fact_checks.h"
 #include "cresset/executor/kernels.h"
+#include "cresset/executor/signature.h"
 #include "cresset/interpreter/code.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/tape.h"
 #include "cresset/passes/inline_subgraphs.h"
 #include "cresset/passes/pass.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
 #include "cresset/support/numerics.h"
@@ -177,6 +180,10 @@ class Region : public CompiledSubgraph, public std::enable_shared_from_this<Regi
     for (Node* node : graph.nodes()) {
       for (Value* output : node->outputs()) output->setType(withoutGradient(output->type()));
     }
+    const AmbientState ambient = AmbientState::now();
+    const TypeAssumptions assumptions = {
+        .grad_mode = false, .autocast = ambient.autocast(), .usual_dispatch = ambient.isUsualDispatch()};
+    if (decomposeForKernels(graph, assumptions)) tidyRegion(graph, assumptions);
     formFusionGroups(graph);
     formSequences(graph);
   }

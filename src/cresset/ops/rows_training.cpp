@@ -3,12 +3,14 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_fused_sdp_choice_ops.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_ops.h>
+#include <ATen/ops/batch_norm_update_stats_ops.h>
 #include <ATen/ops/bernoulli_ops.h>
 #include <ATen/ops/div_ops.h>
 #include <ATen/ops/empty_like_ops.h>
 #include <ATen/ops/full_like_ops.h>
 #include <ATen/ops/masked_fill_ops.h>
 #include <ATen/ops/new_empty_ops.h>
+#include <ATen/ops/new_zeros_ops.h>
 #include <ATen/ops/scaled_dot_product_attention_ops.h>
 #include <ATen/ops/zeros_ops.h>
 
@@ -97,7 +99,89 @@ std::tuple<Tensor, Tensor> attention(
   return {result, at::_ops::new_empty::call(result, {0}, std::nullopt, std::nullopt, std::nullopt, std::nullopt)};
 }
 
+/// The number of elements of a channel of an image, if they follow each other, and channels and images do: of `input`
+/// and `other`. 0 if they don't, or a vector is not a number per channel.
+int64_t imageSize(
+    const Tensor& input, const std::optional<Tensor>& other,
+    std::initializer_list<const std::optional<Tensor>*> vectors) {
+  const auto isPlain = [](const Tensor& tensor) { return tensor.is_cpu() && tensor.layout() == at::kStrided; };
+  if (!isPlain(input) || input.dim() < 3 || input.numel() == 0 || !input.is_contiguous()) return 0;
+  const auto fits = [&](const std::optional<Tensor>* vector) {
+    if (!*vector || !(*vector)->defined()) return true;
+    return isPlain(**vector) && (*vector)->dim() == 1 && (*vector)->size(0) == input.size(1);
+  };
+  if (!std::all_of(vectors.begin(), vectors.end(), fits)) return 0;
+  if (other && (!isPlain(*other) || other->sizes() != input.sizes() || !other->is_contiguous())) return 0;
+  return input.numel() / (input.size(0) * input.size(1));
+}
+
+/// The mean and variance of each channel, by PyTorch's kernel, which updates the running ones; or the errors of its
+/// batch norm.
+std::tuple<Tensor, Tensor> batchStatistics(
+    const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+    const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var, double momentum) {
+  TORCH_CHECK(input.dim() >= 2, "batch norm: the input must have at least 2 dimensions, not ", input.dim());
+  if (input.sym_numel() == 0) {
+    const auto zeros = [&] {
+      return at::_ops::new_zeros::call(
+          input, {input.sym_size(1)}, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+    };
+    return {zeros(), zeros()};
+  }
+  const std::pair<const char*, const std::optional<Tensor>&> vectors[] = {
+      {"running_mean", running_mean}, {"running_var", running_var}, {"weight", weight}, {"bias", bias}};
+  for (const auto& [name, vector] : vectors) {
+    TORCH_CHECK(
+        !vector || !vector->defined() || vector->sym_numel() == input.sym_size(1), name, " should contain ",
+        input.sym_size(1), " elements not ", vector->sym_numel());
+  }
+  return at::_ops::batch_norm_update_stats::call(input, running_mean, running_var, momentum);
+}
+
+template <typename T>
+void updateRunning(const Tensor& running, const Tensor& value, double momentum, double factor) {
+  const auto from = value.accessor<const T, 1>();
+  auto to = running.accessor<T, 1>();
+  for (int64_t i = 0; i < from.size(0); ++i)
+    to[i] = static_cast<T>(
+        momentum * (static_cast<double>(from[i]) * factor) + (1 - momentum) * static_cast<double>(to[i]));
+}
+
+/// As batch norm does it: autograd does not see it.
+void updateStatistics(
+    const Tensor& mean, const Tensor& var, const std::optional<Tensor>& running_mean,
+    const std::optional<Tensor>& running_var, double momentum, int64_t count) {
+  const auto update = [&](const std::optional<Tensor>& running, const Tensor& value, double factor) {
+    if (!running || !running->defined()) return;
+    TORCH_CHECK(
+        running->is_cpu() && value.is_cpu() && running->scalar_type() == value.scalar_type() && running->dim() == 1 &&
+            running->sizes() == value.sizes(),
+        "batch norm: the running statistics must be like those of the batch");
+    const bool is_double = value.scalar_type() == at::kDouble;
+    (is_double ? updateRunning<double> : updateRunning<float>)(*running, value, momentum, factor);
+  };
+  const auto n = static_cast<double>(count);
+  update(running_mean, mean, 1);
+  update(running_var, var, n / (n - 1));
+}
+
 constexpr Row kTrainingRows[] = {
+    {"cresset::image_size(Tensor input, Tensor? other, Tensor? weight, Tensor? bias, Tensor? mean, Tensor? var) -> int",
+     kernel([](const Tensor& input, const std::optional<Tensor>& other, const std::optional<Tensor>& weight,
+               const std::optional<Tensor>& bias, const std::optional<Tensor>& mean, const std::optional<Tensor>& var) {
+       return imageSize(input, other, {&weight, &bias, &mean, &var});
+     }),
+     Trait::NeverRaises},
+    {"cresset::batch_statistics(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+     "float momentum) -> (Tensor, Tensor)",
+     kernel([](const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+               const std::optional<Tensor>& mean, const std::optional<Tensor>& var,
+               double momentum) { return batchStatistics(input, weight, bias, mean, var, momentum); })},
+    {"cresset::update_statistics(Tensor mean, Tensor var, Tensor? running_mean, Tensor? running_var, float momentum, "
+     "int count) -> ()",
+     kernel([](const Tensor& mean, const Tensor& var, const std::optional<Tensor>& running_mean,
+               const std::optional<Tensor>& running_var, double momentum,
+               int64_t count) { updateStatistics(mean, var, running_mean, running_var, momentum, count); })},
     {"cresset::dropout_noise(Tensor input, float p, bool channels) -> Tensor",
      kernel([](const Tensor& input, double p, bool channels) { return dropoutNoise(input, p, channels); }),
      Trait::SideEffect | Trait::Nondeterministic},

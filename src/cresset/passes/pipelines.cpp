@@ -229,6 +229,16 @@ void tidyBackward(Graph& graph) {
   Pipeline(graph, "gradient").run("pool-constants");
 }
 
+void tidyRegion(Graph& graph, const TypeAssumptions& assumptions) {
+  Pipeline passes(graph, "region", assumptions);
+  // Tuples that branches return have elements of known types then.
+  if (passes.run("lower-tuples")) passes.run("propagate-types");
+  // Decompositions have brought their own constants, and what they don't need here.
+  passes.run("cse");
+  passes.run("dce");
+  passes.run("pool-constants");
+}
+
 void fitRulesToRanks(Graph& graph, const std::string& name, const TypeAssumptions& assumptions) {
   Pipeline passes(graph, name, assumptions);
   passes.repeat(4, [&] {

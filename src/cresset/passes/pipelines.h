@@ -77,6 +77,8 @@ void inlineRule(Graph& graph, const std::string& name);
 void simplifyRule(Graph& graph);
 /// The backward graph of a region, when it is whole.
 void tidyBackward(Graph& graph);
+/// What runs of a region forward, after parts of it were decomposed for kernels.
+void tidyRegion(Graph& graph, const TypeAssumptions& assumptions);
 /// What derivative rules or decompositions have put into a plan's graph. `name` is that of the pipeline.
 void fitRulesToRanks(Graph& graph, const std::string& name, const TypeAssumptions& assumptions);
 
