@@ -787,6 +787,49 @@ def test_places_of_operands_make_arenas_smaller():
     assert memory("chain", optimize_memory=False)["arena_bytes"] == 4 * x.nbytes
 
 
+IN_PLACE = [
+    f"torch.{name}(a)"
+    for name in "abs acos ceil digamma erfinv exp2 expm1 frac lgamma log1p neg nan_to_num reciprocal sigmoid sinc tanh i0".split()
+]
+IN_PLACE += [
+    f"torch.nn.functional.{name}(a)"
+    for name in "gelu silu mish softplus elu hardswish leaky_relu logsigmoid softshrink".split()
+]
+IN_PLACE += [
+    f"torch.{call}"
+    for call in ("pow(a, 2)", "pow(a, 0)", "clamp(a, -1, 1)", "masked_fill(a, b > 0, 3.)", "lerp(a, b, 0.3)")
+]
+IN_PLACE += [
+    f"torch.{call}" for call in ("where(b > 0, a, b)", "where(a > 0, b, a)", "addcmul(a, b, b)", "addcdiv(b, a, b)")
+]
+IN_PLACE += [
+    f"torch.{name}({operands})"
+    for name in "atan2 maximum fmin copysign logaddexp sub add mul div pow remainder".split()
+    for operands in ("a, b", "b, a", "a, a")
+]
+
+
+@pytest.mark.parametrize("numerics", ["exact", "default"])
+def test_operators_compute_what_they_do_elsewhere_in_places_of_operands(numerics):
+    num_taken = 0
+    for call in IN_PLACE:
+        source = "def f(x, y):\n    b = torch.mm(x, y)\n    a = torch.addmm(y[0], x, y)\n    "
+        unit = cresset.CompilationUnit(source + f"return torch.mm(b, y), torch.mul({call}, 1)")
+        with cresset.options.override(numerics=numerics):
+            apart, static = (
+                cresset.static_module(unit.f, enable_fusion=False, optimize_memory=shares, fill_freed_memory=True)
+                for shares in (False, True)
+            )
+            runtime = static.runtime()
+            for n in (3, 40):
+                args = torch.randn(n, n), torch.randn(n, n)
+                for _ in range(3):
+                    assert equal(outcome(apart, args), outcome(runtime, args)), (call, n)
+        memory = runtime.memory()
+        num_taken += memory["least_bytes"] < memory["least_apart"]
+    assert num_taken > 20
+
+
 @pytest.mark.parametrize("name", list(MODELS))
 def test_models(name):
     module, args = MODELS[name]()
