@@ -176,7 +176,8 @@ def measure(name, seconds, least):
         memory = made[engine].memory()
         ratio = memory["arena_bytes"] / memory["least_bytes"] if memory["least_bytes"] else 1
         print(
-            f"{'':15} {engine}: arena {memory['arena_bytes']} bytes, {ratio:.2f} of the least; {memory['slots']} results "
+            f"{'':15} {engine}: arena {memory['arena_bytes']} bytes, {ratio:.2f} of the least "
+            f"({memory['least_apart']} bytes if no result took an operand's place); {memory['slots']} results "
             f"of {memory['sum_bytes']} bytes; allocations per run {memory['allocations']}"
         )
 

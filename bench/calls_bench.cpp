@@ -8,11 +8,10 @@
 #include <ATen/ops/add.h>
 #include <ATen/ops/randn.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <string>
 
+#include "best_time.h"
 #include "cresset/executor/executor.h"
 #include "cresset/executor/kernels.h"
 #include "cresset/executor/plan.h"
@@ -51,23 +50,9 @@ def chain(x, y):
     return x
 )";
 
-double threadTime() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return double(time.tv_sec) * 1e9 + double(time.tv_nsec);
-}
-
-/// Short rounds: what else runs on the machine spoils some of them, and the best one counts.
 template <typename Work>
 void report(const char* what, const Work& work) {
-  constexpr int kCalls = 500, kRounds = 400;
-  double best = 1e30;
-  for (int i = 0; i < kRounds; ++i) {
-    const double start = threadTime();
-    for (int j = 0; j < kCalls; ++j) work();
-    best = std::min(best, (threadTime() - start) / kCalls);
-  }
-  std::printf("%-64s %9.1f ns\n", what, best);
+  std::printf("%-64s %9.1f ns\n", what, bestTime(500, 400, work));
 }
 
 /// From stack to stack, as the Python binding and scripts call.

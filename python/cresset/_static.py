@@ -220,7 +220,8 @@ class StaticRuntime:
     def memory(self):
         """Bytes and allocations of the plan that ran last, by name.
 
-        ``slots`` results lie in an arena of ``arena_bytes``, where no placement needs less than ``least_bytes``;
+        ``slots`` results lie in an arena of ``arena_bytes``, where no placement needs less than ``least_bytes``, or
+        than ``least_apart`` if no result took an operand's place;
         ``sum_bytes`` are those of the results together. ``output_slots`` results of ``output_bytes`` leave the module.
         The arena that is there has ``held_bytes``: as many as the largest run needed.
         ``allocations`` are those of the last run: arenas, results that outgrew theirs, results that leave.

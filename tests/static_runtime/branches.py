@@ -38,9 +38,9 @@ plan for x.1: Float(*, *), flag: True
   a: steps 4 to 23, 4 * x.1.size(0) * x.1.size(1) bytes, at 0 to 16
   13: steps 8 to 9, 1 bytes, at 64 to 65
   17: steps 13 to 14, 4 * x.1.size(0) * x.1.size(1) bytes, at 64 to 80
-  b: steps 14 to 15, 4 * x.1.size(0) * x.1.size(1) bytes, at 128 to 144
-  19: steps 15 to 16, 4 * x.1.size(0) * x.1.size(1) bytes, at 64 to 80
-  c.1: steps 16 to 22, 4 bytes, at 128 to 132
+  b: steps 14 to 15, 4 * x.1.size(0) * x.1.size(1) bytes, at 64 to 80
+  19: steps 15 to 16, 4 * x.1.size(0) * x.1.size(1) bytes, at 128 to 144
+  c.1: steps 16 to 22, 4 bytes, at 64 to 68
   22: steps 17 to 18, 4 * x.1.size(0) * x.1.size(1) bytes
   d: steps 18 to 19, 4 * x.1.size(0) * x.1.size(1) bytes
   24: steps 19 to 20, 4 * x.1.size(0) * x.1.size(1) bytes

@@ -16,5 +16,5 @@ plan for x.1: Float(*)
   5 out variant: aten::neg, planned  # loop.py:4:8
   6 fallback: aten::add.Scalar  # loop.py:4:8
   6: steps 4 to 5, 4 * x.1.size(0) bytes, at 0 to 8
-  7: steps 5 to 6, 4 * x.1.size(0) bytes, at 64 to 72
-  memory: 128 bytes for 2 results of 16 bytes; no less than 128 are needed at once
+  7: steps 5 to 6, 4 * x.1.size(0) bytes, at 0 to 8
+  memory: 64 bytes for 2 results of 16 bytes; no less than 64 are needed at once, 128 if no result took an operand's place

@@ -44,17 +44,17 @@ plan for x: Float(*)
   8: steps 11 to 14, 4 * x.size(0) * x.size(0) bytes, at 0 to 36
   14: steps 13 to 14, 8 * x.size(0) bytes, at 192 to 216
   a: steps 14 to 28, 8 * x.size(0) * x.size(0) bytes, at 64 to 136
-  21: steps 15 to 17, 8 * x.size(0) bytes, at 0 to 24
-  28: steps 16 to 17, 8 * x.size(0) bytes, at 192 to 216
+  21: steps 15 to 17, 8 * x.size(0) bytes, at 320 to 344
+  28: steps 16 to 17, 8 * x.size(0) bytes, at 0 to 24
   b: steps 17 to 29, 8 * x.size(0) bytes, at 320 to 344
   36: steps 18 to 22, 4 * x.size(0) bytes, at 192 to 204
   42: steps 19 to 21, 4 * x.size(0) bytes, at 0 to 12
   49: steps 20 to 21, 4 * x.size(0) bytes, at 256 to 268
   50: steps 21 to 22, 4 * x.size(0) bytes, at 384 to 396
   c: steps 22 to 32, 4 * x.size(0) bytes, at 0 to 12
-  58: steps 23 to 25, 4 * x.size(0) bytes, at 384 to 396
-  64: steps 24 to 25, 8 * x.size(0) bytes, at 192 to 216
-  66: steps 25 to 27, 8 * x.size(0) bytes, at 256 to 280
+  58: steps 23 to 25, 4 * x.size(0) bytes, at 192 to 204
+  64: steps 24 to 25, 8 * x.size(0) bytes, at 384 to 408
+  66: steps 25 to 27, 8 * x.size(0) bytes, at 384 to 408
   73: steps 26 to 27, 4 * x.size(0) bytes, at 192 to 204
   d: steps 27 to 34, 8 * x.size(0) bytes, at 384 to 408
   76: steps 28 to 29, 8 * x.size(0) * x.size(0) bytes, at 192 to 264

@@ -7,6 +7,7 @@
 #include "cresset/analysis/inner_views.h"
 #include "cresset/executor/out_variants.h"
 #include "cresset/interpreter/strided_views.h"
+#include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_rows.h"
@@ -53,10 +54,11 @@ class LayoutBuilder {
     number(graph_.block());
     findHolders(graph_.block());
     visit(graph_.block());
+    const std::vector<bool> is_taken = takePlaces();
     layout_->deaths.resize(layout_->positions.size());
     for (uint32_t i = 0; i < layout_->slots.size(); ++i) {
       const MemoryLayout::Slot& slot = layout_->slots[i];
-      if (slot.is_output) continue;
+      if (slot.is_output || is_taken[i]) continue;
       const auto after = std::upper_bound(layout_->positions.begin(), layout_->positions.end(), slot.last);
       if (after != layout_->positions.end())
         layout_->deaths[static_cast<size_t>(after - layout_->positions.begin())].push_back(i);
@@ -103,21 +105,82 @@ class LayoutBuilder {
     if (!is_subgraph && !site.variant) return;
     const bool allows_own = is_subgraph || site.variant->allowsOwnMemory();
     const bool computes_unused = is_subgraph || site.variant->computesUnused();
+    const bool learns_dtypes = !is_subgraph && site.variant->learnsDtypes();
     std::vector<MemoryLayout::Slot> slots;
+    std::vector<const Value*> results;
     size_t num_managed = 0;
     for (Value* output : node->outputs()) {
       const bool is_left_out = !computes_unused && output->uses().empty();
-      std::optional<MemoryLayout::Slot> slot = is_left_out ? std::nullopt : slotFor(node, output);
+      std::optional<MemoryLayout::Slot> slot = is_left_out ? std::nullopt : slotFor(node, output, learns_dtypes);
       if (!slot && !allows_own && !is_left_out) return;
       num_managed += slot.has_value();
       site.slots.push_back(slot ? static_cast<uint32_t>(layout_->slots.size() + slots.size()) : OutSite::kNoSlot);
       if (slot) slots.push_back(std::move(*slot));
+      if (slot) results.push_back(output);
     }
     if (num_managed == 0) return;
     site.index = static_cast<uint32_t>(layout_->positions.size());
     layout_->positions.push_back(begin_.at(node));
-    for (MemoryLayout::Slot& slot : slots) layout_->slots.push_back(std::move(slot));
+    for (size_t i = 0; i < slots.size(); ++i) {
+      slots[i].place = static_cast<uint32_t>(layout_->slots.size());
+      slot_of_[results[i]] = slots[i].place;
+      results_.push_back(results[i]);
+      layout_->slots.push_back(std::move(slots[i]));
+    }
     layout_->sites.emplace(node, std::move(site));
+  }
+
+  /// Gives results places of operands, in program order; which slots gave theirs away.
+  std::vector<bool> takePlaces() {
+    std::vector<bool> is_taken(results_.size());
+    for (uint32_t i = 0; i < results_.size(); ++i) {
+      MemoryLayout::Slot& slot = layout_->slots[i];
+      const Node* node = results_[i]->node();
+      const OutVariant* variant = layout_->sites.at(node).variant.get();
+      if (slot.is_output || !variant || node->outputs().size() != 1) continue;
+      for (size_t k = 0; k < node->inputs().size(); ++k) {
+        const auto operand = slot_of_.find(node->inputs()[k]);
+        if (operand == slot_of_.end() || is_taken[operand->second]) continue;
+        const MemoryLayout::Slot& before = layout_->slots[operand->second];
+        if (before.is_output || before.last != slot.first || before.dtype != slot.dtype || !variant->mayOverwrite(k) ||
+            !isReadAsIs(*node, k) || !haveSameLayout(*node, k))
+          continue;
+        slot.place = before.place;
+        is_taken[operand->second] = true;
+        break;
+      }
+    }
+    return is_taken;
+  }
+
+  /// Whether the node reads the operand's memory by that value alone.
+  bool isReadAsIs(const Node& node, size_t operand) const {
+    const Value* value = node.inputs()[operand];
+    const auto memory = memory_->reached(value);
+    for (const Value* other : node.inputs()) {
+      if (other == value) continue;
+      for (const Location location : memory_->reached(other)) {
+        if (std::find(memory.begin(), memory.end(), location) != memory.end()) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Whether the node's result has the sizes and strides of the operand, which is a new tensor and so a dense one. The
+  /// node's operator is pointwise.
+  bool haveSameLayout(const Node& node, size_t operand) const {
+    const Value *value = node.inputs()[operand], *result = node.output();
+    const Operator& op = *operatorOf(node);
+    const auto inputs = node.inputs();
+    const bool is_alone = std::all_of(inputs.begin(), inputs.end(), [&](const Value* input) {
+      return input == value || input->type()->isSubtypeOf(*c10::NumberType::get()) || isNoneConstant(input);
+    });
+    const bool has_format = op.schema().argumentIndexWithName("memory_format").has_value();
+    if (is_alone && !op.makesContiguous() && !has_format) return true;
+    const auto before = facts_->sizesOf(value), after = facts_->sizesOf(result);
+    return facts_->of(value).contiguity == Contiguity::Contiguous &&
+           facts_->of(result).contiguity == Contiguity::Contiguous && bytesOf(value, at::kByte).isKnown() &&
+           std::equal(before.begin(), before.end(), after.begin(), after.end());
   }
 
   /// Whether its result is always its argument or a view: what makes a tensor contiguous, of one that is.
@@ -127,8 +190,8 @@ class LayoutBuilder {
     return facts_->of(node.input(size_t(0))).contiguity == Contiguity::Contiguous;
   }
 
-  std::optional<MemoryLayout::Slot> slotFor(Node* node, Value* output) {
-    const auto dtype = dtypeOfOutput(*output);
+  std::optional<MemoryLayout::Slot> slotFor(Node* node, Value* output, bool learns_dtype) {
+    const auto dtype = learns_dtype ? std::optional(at::ScalarType::Undefined) : dtypeOfOutput(*output);
     if (!dtype) return std::nullopt;
     MemoryLayout::Slot slot{output->debugName(), *dtype, begin_.at(node), begin_.at(node), false, {}};
     // Who gives a tensor other memory or sizes must find one that is its own.
@@ -141,7 +204,7 @@ class LayoutBuilder {
     } else if (!findLastUse(output, loop, slot.last)) {
       return std::nullopt;
     }
-    slot.bytes = bytesOf(output, *dtype);
+    if (!learns_dtype) slot.bytes = bytesOf(output, *dtype);
     return slot;
   }
 
@@ -216,6 +279,8 @@ class LayoutBuilder {
   const InnerViews views_;
   std::unordered_map<const Node*, size_t> begin_, end_;
   size_t next_ = 0;
+  std::vector<const Value*> results_;  // by slot
+  std::unordered_map<const Value*, uint32_t> slot_of_;
   std::unordered_map<Location, std::vector<Value*>> holders_;
   std::shared_ptr<MemoryLayout> layout_ = std::make_shared<MemoryLayout>();
 };

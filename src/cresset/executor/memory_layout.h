@@ -7,6 +7,9 @@
 // the next one has no slot. Positions are those of nodes in program order; what a loop's body takes from outside is
 // needed to its end.
 //
+// A result may take the place of an operand that nothing needs after it, if its kernel goes element by element, and
+// both are known to have the same dtype, sizes and strides.
+//
 // With managed outputs, results that leave the graph get slots too, if they are computed once per run: memory that
 // belongs to who holds the result until that lets it go (plan_memory.h).
 #pragma once
@@ -28,11 +31,12 @@ namespace cresset {
 
 struct MemoryLayout {
   struct Slot {
-    std::string name;  // of the result: "h.1"
-    at::ScalarType dtype;
+    std::string name;            // of the result: "h.1"
+    at::ScalarType dtype;        // Undefined: its out variant learns it
     size_t first = 0, last = 0;  // positions, both included
     bool is_output = false;      // leaves the graph
     Size bytes;                  // over the sizes of the graph's inputs; unknown if it depends on more
+    uint32_t place = 0;          // the slot whose memory it takes, as the last reader of what lies there; else its own
   };
   std::vector<Slot> slots;
   OutSites sites;

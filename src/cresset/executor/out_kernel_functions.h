@@ -1,5 +1,6 @@
 // The functions that the column OUT names, by files: out_kernels.cpp (arithmetic, products, embeddings, joins),
-// out_kernels_copies.cpp (what copies elements, or makes them) and out_kernels_layers.cpp (normalizations, pooling).
+// out_kernels_copies.cpp (what copies elements, or makes them), out_kernels_layers.cpp (batch norms, pooling) and
+// out_kernels_norms.cpp (other normalizations, convolutions).
 //
 // Each computes what its operator does, with the same bits, strides and exceptions, into `arguments.output(i)`, by the
 // ATen kernels that the operator itself calls, or a loop of its own. False, and nothing has happened, if it is not for
@@ -63,6 +64,10 @@ CRESSET_OUT_FUNCTION(arange);
 CRESSET_OUT_FUNCTION(arange_start);
 CRESSET_OUT_FUNCTION(arange_start_step);
 CRESSET_OUT_FUNCTION(batch_norm);
+CRESSET_OUT_FUNCTION(layer_norm);
+CRESSET_OUT_FUNCTION(group_norm);
+CRESSET_OUT_FUNCTION(native_group_norm);
+CRESSET_OUT_FUNCTION(conv2d);
 CRESSET_OUT_FUNCTION(log_softmax);
 CRESSET_OUT_FUNCTION(sum);
 CRESSET_OUT_FUNCTION(mean);

@@ -33,9 +33,21 @@ namespace out {
 
 namespace {
 
+/// The result of an operator that goes element by element: as it is, where that is what the kernel would make of it.
+at::Tensor& elementwise(const OutArguments& arguments, const at::Tensor& a, const at::Tensor& b) {
+  const bool is_known = a.is_contiguous() && b.is_contiguous() && (a.sizes() == b.sizes() || b.dim() == 0);
+  return is_known ? arguments.output(0, a.sizes()) : arguments.output(0);
+}
+
+/// Of a product of matrices.
+at::Tensor& product(const OutArguments& arguments, const at::Tensor& a, const at::Tensor& b) {
+  return a.dim() == 2 && b.dim() == 2 ? arguments.output(0, {a.size(0), b.size(1)}) : arguments.output(0);
+}
+
 template <at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&)>
 bool unary(const OutArguments& arguments) {
-  kernel(arguments.output(0), tensor(arguments, 0));
+  const at::Tensor& self = tensor(arguments, 0);
+  kernel(elementwise(arguments, self, self), self);
   return true;
 }
 
@@ -59,23 +71,29 @@ at::Tensor number(const OutArguments& arguments, size_t i) {
 }
 
 /// `second`: how the kernel takes the second argument.
-template <at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&), auto second = tensor>
+template <
+    at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&), auto second = tensor,
+    auto result = elementwise>
 bool binary(const OutArguments& arguments) {
-  kernel(arguments.output(0), tensor(arguments, 0), second(arguments, 1));
+  const at::Tensor& self = tensor(arguments, 0);
+  const at::Tensor& other = second(arguments, 1);
+  kernel(result(arguments, self, other), self, other);
   return true;
 }
 
 template <
     at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Scalar&), auto second = tensor>
 bool scaled(const OutArguments& arguments) {
-  kernel(arguments.output(0), tensor(arguments, 0), second(arguments, 1), arguments.input(2).toScalar());
+  const at::Tensor& self = tensor(arguments, 0);
+  const at::Tensor& other = second(arguments, 1);
+  kernel(elementwise(arguments, self, other), self, other, arguments.input(2).toScalar());
   return true;
 }
 
 constexpr OutKernel sigmoid = unary<at::cpu::sigmoid_out>, tanh = unary<at::cpu::tanh_out>;
 constexpr OutKernel mul = binary<at::cpu::mul_out>, mul_number = binary<at::cpu::mul_out, number>;
 constexpr OutKernel div = binary<at::cpu::div_out>, div_number = binary<at::cpu::div_out, number>;
-constexpr OutKernel mm = binary<at::cpu::mm_out>, bmm = binary<at::cpu::bmm_out>;
+constexpr OutKernel mm = binary<at::cpu::mm_out, tensor, product>;
 constexpr OutKernel add = scaled<at::cpu::add_out>, add_number = scaled<at::cpu::add_out, number>;
 constexpr OutKernel sub = scaled<at::cpu::sub_out>, sub_number = scaled<at::cpu::sub_out, number>;
 
@@ -84,16 +102,23 @@ bool rsub_number(const OutArguments& arguments) {
   return true;
 }
 
+bool bmm(const OutArguments& arguments) {
+  at::cpu::bmm_out(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1));
+  return true;
+}
+
 bool relu(const OutArguments& arguments) {
-  if (tensor(arguments, 0).scalar_type() == at::kBool) return false;  // it raises
-  at::cpu::clamp_min_out(arguments.output(0), tensor(arguments, 0), 0);
+  const at::Tensor& self = tensor(arguments, 0);
+  if (self.scalar_type() == at::kBool) return false;  // it raises
+  at::cpu::clamp_min_out(elementwise(arguments, self, self), self, 0);
   return true;
 }
 
 bool addmm(const OutArguments& arguments) {
+  const at::Tensor &a = tensor(arguments, 1), &b = tensor(arguments, 2);
   at::cpu::addmm_out(
-      arguments.output(0), tensor(arguments, 0), tensor(arguments, 1), tensor(arguments, 2),
-      arguments.input(3).toScalar(), arguments.input(4).toScalar());
+      product(arguments, a, b), tensor(arguments, 0), a, b, arguments.input(3).toScalar(),
+      arguments.input(4).toScalar());
   return true;
 }
 
@@ -133,11 +158,11 @@ bool linear(const OutArguments& arguments) {
   const at::Tensor bias = arguments.input(2).isTensor() ? tensor(arguments, 2) : at::Tensor();
   if (!bias.defined()) {
     if (input.dim() != 2) return false;
-    at::cpu::mm_out(arguments.output(0), input, weight.t());
+    at::cpu::mm_out(arguments.output(0, {input.size(0), weight.size(0)}), input, weight.t());
     return true;
   }
   if (input.dim() == 2) {
-    at::cpu::addmm_out(arguments.output(0), bias, input, weight.t());
+    at::cpu::addmm_out(arguments.output(0, {input.size(0), weight.size(0)}), bias, input, weight.t());
     return true;
   }
   if (!input.is_contiguous() || bias.dim() != 1 || input.size(2) != weight.size(1) || bias.size(0) != weight.size(0) ||

@@ -1,4 +1,4 @@
-// Functions of the column OUT: normalizations, pooling, bags of embeddings (out_kernel_functions.h).
+// Functions of the column OUT: batch norms, pooling, bags of embeddings (out_kernel_functions.h).
 #include <ATen/EmptyTensor.h>
 #include <ATen/Parallel.h>
 #include <ATen/native/Resize.h>

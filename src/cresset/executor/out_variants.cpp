@@ -2,6 +2,8 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/util/SmallVector.h>
 
 #include <algorithm>
 #include <mutex>
@@ -31,6 +33,10 @@ struct Registry {
   }
 };
 
+bool isDtypeOfOutput(at::ScalarType dtype) {
+  return !c10::isComplexType(dtype) && !c10::isQIntType(dtype);
+}
+
 bool isPlain(const c10::IValue& value) {
   if (value.isTensor()) return !value.toTensor().defined() || hasPlainMemory(value.toTensor());
   if (!value.isTensorList()) return true;
@@ -56,20 +62,35 @@ bool callOperator(const Operator& op, const OutArguments& arguments, Stack& stac
   return false;
 }
 
+/// Whether the result's element may be written where that of the operand was: at::TensorIterator, and Cresset's
+/// kernels, read what an element is computed of before they write it. A condition may be read after other operands.
+bool overwrites(const Operator& op, size_t operand) {
+  return op.isPointwise() && op.isPure() && (operand == 0 || op.schema().arguments()[operand].name() == "other");
+}
+
 /// A kernel of Cresset's for a single operator.
 class OutOperatorCall final : public OutVariant {
  public:
-  explicit OutOperatorCall(const OperatorCall& by_kernel) : by_kernel_(by_kernel) {}
+  /// `otherwise`: what computes it where kernels don't run; null if nothing does.
+  OutOperatorCall(const Operator& op, const OperatorCall& by_kernel, std::shared_ptr<const OutVariant> otherwise)
+      : op_(op), by_kernel_(by_kernel), otherwise_(std::move(otherwise)) {}
 
   bool call(const OutArguments& arguments, Stack& stack) const override {
+    if (otherwise_ && !OperatorCall::areWanted()) return otherwise_->call(arguments, stack);
     if (by_kernel_.computeInto(arguments.inputs(), arguments.rawOutput(0))) return true;
     pushInputs(arguments, stack);
     by_kernel_.call(stack, arguments.numInputs());
     return false;
   }
 
+  bool mayOverwrite(size_t operand) const override {
+    return overwrites(op_, operand) && (!otherwise_ || otherwise_->mayOverwrite(operand));
+  }
+
  private:
+  const Operator& op_;
   const OperatorCall& by_kernel_;
+  const std::shared_ptr<const OutVariant> otherwise_;
 };
 
 /// The overload with `out`, called through the dispatcher's boxed kernel for the CPU. Autograd's kernels are passed by:
@@ -89,6 +110,7 @@ class OutOverload final : public OutVariant {
     stack.clear();
     return true;
   }
+  bool mayOverwrite(size_t operand) const override { return overwrites(op_, operand); }
 
  private:
   const Operator& op_;
@@ -113,6 +135,117 @@ class OutFunctionCall final : public OutVariant {
   const OutFunction function_;
 };
 
+/// A function of a library, for an operator whose dtypes no rule knows: they are those that the operator itself had for
+/// arguments of the same kinds.
+class LearningOutFunction final : public OutVariant {
+ public:
+  LearningOutFunction(const Operator& op, OutFunction function) : op_(op), function_(std::move(function)) {}
+
+  bool call(const OutArguments& arguments, Stack& stack) const override {
+    if (!arePlain(arguments)) return callOperator(op_, arguments, stack);
+    const std::optional<Kinds> kinds = kindsOf(arguments);
+    if (const auto dtypes = kinds ? known(*kinds) : std::nullopt) {
+      for (size_t i = 0; i < dtypes->size(); ++i) setDtype(arguments.rawOutput(i), (*dtypes)[i]);
+      const at::AutoDispatchBelowADInplaceOrView below;
+      function_(arguments);
+      return true;
+    }
+    callOperator(op_, arguments, stack);
+    if (kinds) learn(*kinds, stack);
+    return false;
+  }
+  bool learnsDtypes() const override { return true; }
+
+ private:
+  using Kinds = std::string;
+  using Dtypes = c10::SmallVector<at::ScalarType, 2>;
+  static constexpr size_t kMostKinds = 16;
+
+  /// All that the dtype of a result may depend on: those of tensors, whether they take part in promotion as numbers do,
+  /// and what is no tensor. Nothing if there are values of other types.
+  static std::optional<Kinds> kindsOf(const OutArguments& arguments) {
+    Kinds kinds;
+    add(kinds, c10::get_default_dtype_as_scalartype());
+    for (const c10::IValue* input : arguments.inputs()) {
+      if (!addKind(kinds, *input)) return std::nullopt;
+    }
+    return kinds;
+  }
+
+  template <class T>
+  static void add(Kinds& kinds, T value) {
+    kinds.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+
+  static bool addKind(Kinds& kinds, const c10::IValue& value) {
+    const auto tag = [&](char letter) { kinds.push_back(letter); };
+    if (value.isTensor()) {
+      const at::Tensor& tensor = value.toTensor();
+      tag('t');
+      add(kinds, tensor.defined() ? tensor.scalar_type() : at::ScalarType::Undefined);
+      add(kinds, tensor.defined() && tensor.dim() == 0);
+      add(kinds, tensor.defined() && tensor.unsafeGetTensorImpl()->is_wrapped_number());
+    } else if (value.isNone()) {
+      tag('n');
+    } else if (value.isInt()) {
+      tag('i');
+      add(kinds, value.toInt());
+    } else if (value.isDouble()) {
+      tag('d');
+      add(kinds, value.toDouble());
+    } else if (value.isBool()) {
+      tag('b');
+      add(kinds, value.toBool());
+    } else if (value.isString()) {
+      tag('s');
+      add(kinds, value.toStringRef().size());
+      kinds += value.toStringRef();
+    } else if (value.isList()) {
+      const auto elements = value.toListRef();
+      tag('l');
+      add(kinds, elements.size());
+      return std::all_of(
+          elements.begin(), elements.end(), [&](const c10::IValue& element) { return addKind(kinds, element); });
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  std::optional<Dtypes> known(const Kinds& kinds) const {
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::find_if(known_.begin(), known_.end(), [&](const auto& entry) { return entry.first == kinds; });
+    return found == known_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  /// Not if a result is no tensor that out variants compute.
+  void learn(const Kinds& kinds, const Stack& results) const {
+    Dtypes dtypes;
+    for (const c10::IValue& result : results) {
+      if (!result.isTensor() || !result.toTensor().defined() || !hasPlainMemory(result.toTensor())) return;
+      const at::ScalarType dtype = result.toTensor().scalar_type();
+      if (!isDtypeOfOutput(dtype)) return;
+      dtypes.push_back(dtype);
+    }
+    const std::lock_guard lock(mutex_);
+    if (known_.size() == kMostKinds) known_.erase(known_.begin());
+    known_.emplace_back(kinds, std::move(dtypes));
+  }
+
+  /// The tensor is the run's alone.
+  static void setDtype(at::Tensor& tensor, at::ScalarType dtype) {
+    if (tensor.scalar_type() == dtype) return;
+    tensor.unsafeGetTensorImpl()->set_sizes_contiguous({0});
+    tensor.unsafeGetTensorImpl()->set_storage_and_dtype(tensor.storage(), c10::scalarTypeToTypeMeta(dtype));
+  }
+
+  const Operator& op_;
+  const OutFunction function_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::pair<Kinds, Dtypes>> known_;  // oldest first
+};
+
 /// A function of the table. Of an operator that copies where it can't return a view, it is what copies.
 class OutKernelCall final : public OutVariant {
  public:
@@ -135,6 +268,7 @@ class OutKernelCall final : public OutVariant {
     return callOperator(op_, arguments, stack);
   }
   bool computesUnused() const override { return false; }
+  bool mayOverwrite(size_t operand) const override { return overwrites(op_, operand); }
 
  private:
   const Operator& op_;
@@ -214,21 +348,28 @@ std::optional<at::ScalarType> dtypeOfOutput(const Value& value) {
   const auto* type = value.type()->castRaw<c10::TensorType>();
   if (!type || !type->scalarType() || !type->device() || !type->device()->is_cpu()) return std::nullopt;
   const at::ScalarType dtype = *type->scalarType();
-  return c10::isComplexType(dtype) || c10::isQIntType(dtype) ? std::nullopt : std::optional(dtype);
+  return isDtypeOfOutput(dtype) ? std::optional(dtype) : std::nullopt;
 }
 
 std::shared_ptr<const OutVariant> outVariantOf(const Node& node, bool is_inner_view) {
   const Operator* op = operatorOf(node);
   if (!op) return nullptr;
-  if (OutFunction function = registered(*op); function && returnsNewTensors(*op))
-    return std::make_shared<OutFunctionCall>(*op, std::move(function));
+  if (OutFunction function = registered(*op); function && returnsNewTensors(*op)) {
+    const auto outputs = node.outputs();
+    if (std::all_of(outputs.begin(), outputs.end(), [](const Value* output) { return dtypeOfOutput(*output); }))
+      return std::make_shared<OutFunctionCall>(*op, std::move(function));
+    return std::make_shared<LearningOutFunction>(*op, std::move(function));
+  }
+  std::shared_ptr<const OutVariant> of_torch;
+  if (const OutKernel kernel = outKernelOf(*op)) {
+    of_torch = std::make_shared<OutKernelCall>(*op, kernel, is_inner_view ? stridedViewOf(*op) : nullptr);
+  } else if (const Operator* out = outOverloadOf(*op)) {
+    of_torch = std::make_shared<OutOverload>(*op, *out);
+  }
   // With numerics=default some operators have bits of their own, wherever they are called.
-  if (const OperatorCall* by_kernel = OperatorCall::of(*op, node))
-    return returnsNewTensors(*op) ? std::make_shared<OutOperatorCall>(*by_kernel) : nullptr;
-  if (const OutKernel kernel = outKernelOf(*op))
-    return std::make_shared<OutKernelCall>(*op, kernel, is_inner_view ? stridedViewOf(*op) : nullptr);
-  const Operator* out = outOverloadOf(*op);
-  return out ? std::make_shared<OutOverload>(*op, *out) : nullptr;
+  const OperatorCall* by_kernel = OperatorCall::of(*op, node);
+  if (!by_kernel) return of_torch;
+  return returnsNewTensors(*op) ? std::make_shared<OutOperatorCall>(*op, *by_kernel, std::move(of_torch)) : nullptr;
 }
 
 }  // namespace cresset

@@ -25,7 +25,8 @@ using OutFunctionOf = std::function<OutFunction(const c10::FunctionSchema&)>;
 
 /// Lets plans that are made from now on call the operator `name` ("mylib::op", all overloads, or "mylib::op.Tensor") by
 /// what `function_of` returns. The one that was registered last counts. Each result must be a new tensor: share no
-/// memory with an argument. Arguments are dense tensors of the CPU; calls with others go to the operator itself.
+/// memory with an argument. Arguments are dense tensors of the CPU; calls with others go to the operator itself. So do
+/// first calls of operators whose dtypes no rule knows, one for each kind of arguments: they tell the results' dtypes.
 void registerOutVariant(const std::string& name, OutFunctionOf function_of);
 /// Names that were registered, in order.
 std::vector<std::string> registeredOutVariants();

@@ -22,7 +22,9 @@ c10::Storage emptyStorage() {
       c10::StorageImpl::use_byte_size_t(), 0, allocator->allocate(0), allocator, /*resizable=*/true);
 }
 
+/// `dtype`: Undefined if what computes into it gives it one.
 at::Tensor tensorIn(const c10::Storage& storage, at::ScalarType dtype) {
+  if (dtype == at::ScalarType::Undefined) dtype = at::kByte;
   return at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(dtype));
 }
@@ -59,11 +61,16 @@ PlanMemory::PlanMemory(std::shared_ptr<const MemoryLayout> layout, const MemoryO
 
 PlanMemory::~PlanMemory() = default;
 
-std::vector<Temporary> PlanMemory::temporaries() const {
+std::vector<Temporary> PlanMemory::temporaries(bool take_places) const {
   std::vector<Temporary> all;
   for (size_t i = 0; i < bytes_.size(); ++i) {
     const MemoryLayout::Slot& slot = layout_->slots[i];
     all.push_back({slot.is_output ? 0 : bytes_[i], slot.first, slot.last});
+    if (!take_places || slot.place == i) continue;
+    Temporary& place = all[slot.place];
+    place.bytes = std::max(place.bytes, all[i].bytes);
+    place.last = std::max(place.last, slot.last);
+    all[i].bytes = 0;
   }
   return all;
 }
@@ -73,7 +80,7 @@ const MemoryPlan& PlanMemory::placement() {
   // Sizes that are learned only grow: those before don't come back.
   const size_t most = options_.policy == MemoryPolicy::Precomputed ? kMaxPlacements : 1;
   if (placements_.size() >= most) placements_.erase(placements_.begin());
-  std::vector<Temporary> all = temporaries();
+  std::vector<Temporary> all = temporaries(options_.share);
   if (!options_.share) {
     for (Temporary& one : all) one = {one.bytes, 0, 0};  // all are needed at once
   }
@@ -83,6 +90,9 @@ const MemoryPlan& PlanMemory::placement() {
 void PlanMemory::placeSlots() {
   const MemoryPlan& plan = placement();
   offsets_ = plan.offsets;
+  if (options_.share) {
+    for (size_t i = 0; i < offsets_.size(); ++i) offsets_[i] = plan.offsets[layout_->slots[i].place];
+  }
   arena_bytes_ = plan.bytes;
   if (arena_bytes_ > held_bytes_) {
     arena_ = c10::DataPtr();  // first, so that there never are two
@@ -186,7 +196,8 @@ MemoryFigures PlanMemory::figures() const {
   }
   figures.arena_bytes = arena_bytes_;
   figures.held_bytes = held_bytes_;
-  figures.least_bytes = leastMemory(temporaries());
+  figures.least_bytes = leastMemory(temporaries(/*take_places=*/true));
+  figures.least_apart = leastMemory(temporaries(/*take_places=*/false));
   figures.allocations = allocations_;
   return figures;
 }

@@ -41,6 +41,7 @@ struct MemoryFigures {
   size_t arena_bytes = 0;   // that the slots of the last run lie in
   size_t held_bytes = 0;    // of the arena, which stays as large as the largest run needed it
   size_t least_bytes = 0;   // that any placement of the slots of the last run needs
+  size_t least_apart = 0;   // … if no slot took another's place
   size_t sum_bytes = 0;     // of the slots
   size_t output_bytes = 0;  // of results that have left, of this instance
   size_t allocations = 0;   // of the last run: arenas, slots that outgrew theirs, results
@@ -76,7 +77,8 @@ class PlanMemory final : public RunMemory {
   const MemoryPlan& placement();
   void placeSlots();
   void fill(uint32_t slot);
-  std::vector<Temporary> temporaries() const;
+  /// Per slot. `take_places`: as those that share a place need it; others are what is needed without that.
+  std::vector<Temporary> temporaries(bool take_places) const;
 
   const std::shared_ptr<const MemoryLayout> layout_;
   const MemoryOptions options_;

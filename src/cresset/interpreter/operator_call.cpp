@@ -37,10 +37,6 @@ using codegen::StridedLayout;
 thread_local bool without_kernels = false;
 std::atomic<size_t> num_calls{0};
 
-bool isWanted() {
-  return options::kernels() != KernelMode::Off && !without_kernels && !wantsExactNumerics() && callsReachKernels();
-}
-
 /// Whether elements of the target may be written while those of the operand are read.
 bool canWriteBeside(const at::Tensor& target, const at::Tensor& operand) {
   if (target.is_same(operand)) return true;
@@ -240,6 +236,10 @@ std::unique_ptr<const OperatorCall> OperatorCall::make(const Operator& op) {
   return std::unique_ptr<const OperatorCall>(new OperatorCall(op, *kernels, target));
 }
 
+bool OperatorCall::areWanted() {
+  return options::kernels() != KernelMode::Off && !without_kernels && !wantsExactNumerics() && callsReachKernels();
+}
+
 const OperatorCall* OperatorCall::of(const Operator& op, std::span<const std::optional<c10::IValue>> known) {
   static auto* mutex = new std::mutex;
   static auto* all = new std::unordered_map<const Operator*, std::unique_ptr<const OperatorCall>>;
@@ -365,7 +365,7 @@ bool OperatorCall::callDirectly(Stack& stack, size_t num_args, Prepared& call) c
 }
 
 void OperatorCall::call(Stack& stack, size_t num_args) const {
-  if (!isWanted()) return callAten(stack, num_args);
+  if (!areWanted()) return callAten(stack, num_args);
   const size_t first = stack.size() - num_args;
   if (target_ == Target::Reuse) makeOwn(stack[first]);
   at::Tensor result;
@@ -388,7 +388,7 @@ void OperatorCall::call(Stack& stack, size_t num_args) const {
 
 bool OperatorCall::computeInto(Arguments arguments, at::Tensor& result) const {
   Prepared call;
-  return isWanted() && prepare(arguments, call) && !call.is_recorded && result.scalar_type() == call.dtype &&
+  return areWanted() && prepare(arguments, call) && !call.is_recorded && result.scalar_type() == call.dtype &&
          call.computeInto(result);
 }
 

@@ -23,6 +23,9 @@ class OperatorCall {
   /// For a call of `op` by the node, or by its functional call: constants among the arguments are known.
   static const OperatorCall* of(const Operator& op, const Node& node);
 
+  /// Whether kernels run at all, on this thread and with the options as they are.
+  static bool areWanted();
+
   /// As op.call: by a kernel if one takes the arguments, else by ATen.
   void call(Stack& stack, size_t num_args) const;
 

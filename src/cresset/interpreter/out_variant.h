@@ -36,10 +36,24 @@ class OutArguments {
     if (tensor.defined()) tensor.unsafeGetTensorImpl()->set_sizes_contiguous({0});
     return tensor;
   }
+  /// The same for a result that is contiguous and has these sizes. One that is as the call before left it stays so.
+  at::Tensor& output(size_t i, c10::IntArrayRef sizes) const {
+    at::Tensor& tensor = *outputs_[i];
+    return tensor.defined() && isReady(*tensor.unsafeGetTensorImpl(), sizes) ? tensor : output(i);
+  }
   /// The same as it was left by the call before; undefined if the result is to be in memory of its own.
   at::Tensor& rawOutput(size_t i) const { return *outputs_[i]; }
 
  private:
+  static bool isReady(const c10::TensorImpl& tensor, c10::IntArrayRef sizes) {
+    if (static_cast<size_t>(tensor.dim()) != sizes.size()) return false;
+    int64_t count = 1;
+    for (size_t d = sizes.size(); d-- > 0; count *= sizes[d]) {
+      if (tensor.sizes()[d] != sizes[d] || tensor.strides()[d] != count) return false;
+    }
+    return tensor.unsafe_storage().nbytes() >= static_cast<size_t>(count) * tensor.itemsize();
+  }
+
   std::span<const c10::IValue* const> inputs_;
   std::span<at::Tensor* const> outputs_;
 };
@@ -54,6 +68,10 @@ class OutVariant {
   virtual bool allowsOwnMemory() const { return false; }
   /// Whether results that nothing uses have tensors, too. Without, their outputs are undefined and stay so.
   virtual bool computesUnused() const { return true; }
+  /// Whether it finds out what dtypes results have when it is called, and gives their tensors those.
+  virtual bool learnsDtypes() const { return false; }
+  /// Whether the result may have the memory of this operand, of the same dtype, sizes and strides.
+  virtual bool mayOverwrite(size_t /*operand*/) const { return false; }
 };
 
 /// A call of an out variant in code.

@@ -85,6 +85,7 @@ py::dict figuresOf(const MemoryFigures& memory) {
   figures["arena_bytes"] = memory.arena_bytes;
   figures["held_bytes"] = memory.held_bytes;
   figures["least_bytes"] = memory.least_bytes;
+  figures["least_apart"] = memory.least_apart;
   figures["sum_bytes"] = memory.sum_bytes;
   figures["output_bytes"] = memory.output_bytes;
   figures["allocations"] = memory.allocations;

@@ -234,10 +234,13 @@ std::string StaticReport::toString() const {
         text += ", at " + std::to_string(*value.offset) + " to " + std::to_string(*value.offset + value.bytes);
       text += "\n";
     }
-    if (plan.memory.slots)
-      text += "  memory: " + std::to_string(plan.memory.arena_bytes) + " bytes for " +
-              std::to_string(plan.memory.slots) + " results of " + std::to_string(plan.memory.sum_bytes) +
-              " bytes; no less than " + std::to_string(plan.memory.least_bytes) + " are needed at once\n";
+    if (!plan.memory.slots) continue;
+    const bool is_reused = plan.memory.least_apart != plan.memory.least_bytes;
+    const std::string apart =
+        is_reused ? ", " + std::to_string(plan.memory.least_apart) + " if no result took an operand's place" : "";
+    text += "  memory: " + std::to_string(plan.memory.arena_bytes) + " bytes for " + std::to_string(plan.memory.slots) +
+            " results of " + std::to_string(plan.memory.sum_bytes) + " bytes; no less than " +
+            std::to_string(plan.memory.least_bytes) + " are needed at once" + apart + "\n";
   }
   for (const std::string& error : errors) text += "no plan: " + error + "\n";
   return text;
