@@ -339,3 +339,100 @@ def test_views_from_outside_that_are_written(f):
     assert found_facts == facts
     for number, (a, b) in enumerate(zip(expected, found, strict=True)):
         assert torch.equal(a, b) if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) else a == b, number
+
+
+# ---- Elements that are read past the operators
+
+
+READS = {
+    "tolist": lambda t: t.tolist(),
+    "numpy": lambda t: t.detach().numpy().tolist(),
+    "repr": lambda t: repr(t.detach()),
+    "deepcopy": lambda t: copy.deepcopy(t.detach()).sum().item(),
+    "pickle": lambda t: torch.load(io.BytesIO(saved(t.detach()))).tolist(),
+    "dlpack": lambda t: torch.from_dlpack(t.detach()).tolist(),
+}
+
+
+def saved(tensor):
+    buffer = io.BytesIO()
+    torch.save(tensor, buffer)
+    return buffer.getvalue()
+
+
+def read_all(read):
+    def program(x):
+        y = x * 1
+        found = [read(x), read(y)]
+        x.add_(1)
+        y[0].mul_(5)
+        found += [read(x), read(y), read(y[0]), read(x[1:])]
+        x.mul_(2)
+        found += [read(x)]
+        return found
+
+    return program
+
+
+@pytest.mark.parametrize("read", READS)
+def test_reads_in_nested_levels(read):
+    program, f = read_all(READS[read]), cresset.functionalize
+    expected = program(torch.arange(3.0))
+    nested = {"twice": f(f(program)), "within": f(lambda x: f(program)(x)), "thrice": f(f(f(program)))}
+    for name, form in nested.items():
+        x = torch.arange(3.0)
+        assert form(x) == expected, name
+        assert x.tolist() == [2.0, 4.0, 6.0], name
+
+
+@pytest.mark.parametrize("order", ["within", "around"])
+@pytest.mark.parametrize("read", ["tolist", "deepcopy"])
+def test_reads_under_transforms_that_record(read, order):
+    found = []
+
+    def program(x):
+        y = x * 1
+        y[0].mul_(5)
+        found.append(READS[read](y.detach()))
+        return (y * y).sum()
+
+    forms = [grad(program)]
+    forms.append(grad(cresset.functionalize(program)) if order == "within" else cresset.functionalize(grad(program)))
+    results = [form(torch.arange(1.0, 4.0)) for form in forms]
+    assert torch.equal(*results) and found[0] == found[1]
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("writes", [False, True])
+def test_tensors_of_one_storage_in_nested_levels(depth, writes):
+    def program(p, q, r):
+        if writes:
+            p.add_(q)
+            q[1:].mul_(2)
+            p[0].copy_(r[0])
+        return p.sum() + q.sum(), p * 2, q[0], r + 1
+
+    def given():
+        z = torch.arange(24.0).view(2, 4, 3)
+        return z, (z[0], z[1], z.view(-1, 3)[2:6])
+
+    form = program
+    for _ in range(depth):
+        form = cresset.functionalize(form)
+    whole, arguments = given()
+    expected = program(*arguments)
+    other, others = given()
+    for a, b in zip((*expected, whole), (*form(*others), other), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_as_strided_reaches_all_of_a_storage():
+    def program(x):
+        v = x.as_strided((4,), (2,), 0)
+        v.add_(1)
+        return v * 2, x
+
+    z, other = torch.arange(12.0).view(3, 4), torch.arange(12.0).view(3, 4)
+    expected, found = program(z[1]), cresset.functionalize(program)(other[1])
+    for a, b in zip((*expected, z), (*found, other), strict=True):
+        assert torch.equal(a, b)

@@ -151,3 +151,17 @@ def test_sizes_like_those_of_another():
 
     x = torch.randn(2, 3)
     assert torch.equal(cresset.functionalize(f)(x), x)
+
+
+@pytest.mark.parametrize("call", ["add(a, b, out=a)", "sub(b, a, out=a)", "maximum(a, b, out=a)", "addcmul(a, b, b, out=a)"])
+def test_an_operand_of_another_size_is_not_resized(call):
+    scope = {"torch": torch}
+    exec(f"def f(b):\n  a = torch.ones(4)\n  torch.{call}\n  return a", scope)
+    script = cresset.CompilationUnit(f"def f(b):\n  a = torch.ones([4])\n  torch.{call}\n  return a\n").f
+    messages = []
+    for form in (scope["f"], cresset.functionalize(scope["f"]), cresset.functionalize(script)):
+        with pytest.raises(RuntimeError, match="doesn't match the broadcast shape") as error:
+            form(torch.ones(2, 4))
+        messages.append(re.search("output with shape.*", str(error.value))[0])
+        assert form(torch.ones(1)).shape == (4,)
+    assert len(set(messages)) == 1

@@ -630,3 +630,63 @@ def test_closing_copies_of_tensors_without_elements_are_recorded():
     x = torch.ones(3, device="meta")
     assert "aten::copy_" in str(cresset.trace(cresset.functionalize(f), (x,), check_trace=False).graph)
     assert "copy_" in str(make_fx(cresset.functionalize(f))(x).graph)
+
+
+VIEWS_OF_LEAVES = {
+    "select": lambda w: w[0],
+    "t": lambda w: w.t(),
+    "view": lambda w: w.view(-1)[2:],
+    "chunk": lambda w: w.chunk(2)[0],
+    "unbind": lambda w: w.unbind()[1],
+}
+WRITES_TO_VIEWS = [
+    lambda v: v.add_(1),
+    lambda v: v.mul_(v),
+    lambda v: v.copy_(torch.ones(())),
+    lambda v: v.zero_(),
+    lambda v: torch.sin(v.detach(), out=v),
+    lambda v: v[0].exp_(),
+]
+
+
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+@pytest.mark.parametrize("view", VIEWS_OF_LEAVES)
+def test_views_of_leaves_from_outside_are_not_written(view, remove):
+    """What autograd raises comes before anything has changed."""
+    for write in WRITES_TO_VIEWS:
+        facts = []
+        for form in (lambda f: f, lambda f: cresset.functionalize(f, remove)):
+            w = torch.ones(2, 3, requires_grad=True)
+            v = VIEWS_OF_LEAVES[view](w)
+            with pytest.raises(RuntimeError) as error:
+                form(write)(v)
+            facts.append((str(error.value), w.is_leaf, w._version, v._version, w.tolist(), type(v.grad_fn).__name__))
+            w.sum().backward()
+        assert facts[0] == facts[1]
+
+
+@pytest.mark.parametrize("caught", [True, False])
+def test_views_that_autograd_can_not_make_again(caught):
+    """Their use raises, which a program may catch."""
+
+    def f(h, v):
+        try:
+            v * 2
+        except RuntimeError:
+            if not caught:
+                raise
+        v.detach().sum()
+        return h * 2, h + 1
+
+    for _ in range(3):
+        outcomes = []
+        for form in (f, cresset.functionalize(f)):
+            h = torch.randn(3, 2, requires_grad=True) * 1
+            v = h.unbind()[0]
+            with torch.no_grad():
+                h.zero_()
+            try:
+                outcomes.append([t.tolist() for t in form(h, v)])
+            except RuntimeError as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1] and isinstance(outcomes[0], list) == caught
