@@ -2,6 +2,7 @@
 strides, random numbers and errors are eager's."""
 
 import itertools
+import re
 import warnings
 
 import pytest
