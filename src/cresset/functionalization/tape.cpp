@@ -104,7 +104,7 @@ bool recordWrite(const at::Tensor& view, const at::Tensor& wrapper) {
 void checkInPlace(const at::Tensor& tensor) {
   auto* view = torch::autograd::impl::get_view_autograd_meta(tensor);
   if (view && view->has_bw_view()) {
-    torch::autograd::impl::handle_view_on_rebase(view);
+    torch::autograd::handle_view_on_rebase(view);
     TORCH_CHECK(
         !(tensor.requires_grad() && tensor._base().is_leaf()),
         "a view of a leaf Variable that requires grad is being used in an in-place operation.");
