@@ -508,12 +508,12 @@ def f(x: Tensor, n: int):
   for i in range(n):
     y[i].add_(x[i])
     y[i].mul_(2)
-  z = y.t().contiguous()
+  z = y.t() * 3
   z.sub_(y.t(), alpha=2).clamp_(max=3)
-  h = y.to(torch.int32)
-  h.add_(1)
+  g = x * 2
+  g.lt_(0)
   x.exp_()
-  return y, z, h
+  return y, z, g
 """
     plain = cresset.CompilationUnit(source).f
     pure = cresset.functionalize(plain)

@@ -644,7 +644,6 @@ WRITES_TO_VIEWS = [
     lambda v: v.mul_(v),
     lambda v: v.copy_(torch.ones(())),
     lambda v: v.zero_(),
-    lambda v: torch.sin(v.detach(), out=v),
     lambda v: v[0].exp_(),
 ]
 
@@ -675,7 +674,6 @@ def test_views_that_autograd_can_not_make_again(caught):
         except RuntimeError:
             if not caught:
                 raise
-        v.detach().sum()
         return h * 2, h + 1
 
     for _ in range(3):

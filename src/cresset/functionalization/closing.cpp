@@ -36,6 +36,10 @@ void Level::copyBack(Entry& entry) {
   {
     const Emission emission(*state_);
     value = entry.whole.defined() ? wrapper.memory().value : current(wrapper.part());
+    if (wrapper.memory().reaches_beyond) {
+      value = wrapper.memory().value;
+      target = wholeStorage(entry.tensor, *state_);
+    }
   }
   if (value.is_same(target)) return;
   std::optional<HandingOn> outward;

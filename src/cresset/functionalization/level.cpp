@@ -232,10 +232,11 @@ void Level::link(Entry& entry) {
 bool Level::takeStorageOf(const Memory& memory) {
   const Entry* owner = ownerOf(memory);
   const bool is_plain = owner && !owner->tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides() &&
-                        !owner->whole.defined() && !(owner->wrapper.grad_fn() && !isEntered(owner->wrapper));
+                        !owner->whole.defined() && !owner->tensor.requires_grad() && !owner->wrapper.requires_grad();
   const PartPtr root = is_plain ? wrapperOf(owner->wrapper)->part() : nullptr;
   if (!root || root->parent) return false;
   flatten(root, owner->tensor);
+  root->memory->reaches_beyond = true;
   return true;
 }
 

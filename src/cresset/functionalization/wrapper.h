@@ -55,10 +55,11 @@ struct Memory {
   bool left = false;     // the tensor that was its value is one of the program's results
   bool flat = false;   // the value has a storage's elements one after the other: tensors in it were given that share it
   at::Tensor exposed;  // its memory was given away: the value is written to this after each write
-  bool has_more = false;  // eager's storage has elements that the value lacks: what was made smaller, or came so
-  bool foreign = false;   // it stands for tensors from outside of the level
-  bool follows = false;   // foreign: the operator that runs may give the tensor other sizes and strides
-  bool relaid = false;    // computed of copies of views that repeat elements: eager's strides may be others
+  bool has_more = false;        // eager's storage has elements that the value lacks: what was made smaller, or came so
+  bool foreign = false;         // it stands for tensors from outside of the level
+  bool reaches_beyond = false;  // foreign: writes may go to elements of its storage that no tensor from outside has
+  bool follows = false;         // foreign: the operator that runs may give the tensor other sizes and strides
+  bool relaid = false;          // computed of copies of views that repeat elements: eager's strides may be others
   // Sparse tensors and their like, which no wrapper stands for: those that have parts of this memory, and the one that
   // it is a part of (sharing.h).
   std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> holders;
