@@ -130,7 +130,7 @@ def _reading(original, elements):
                 return original(self, *args, **kwargs)
         memory = elements(self.detach())
         with _C._ClientPause():
-            if self.requires_grad:
+            if self.requires_grad and not _C._is_transformed():
                 memory = memory.detach().requires_grad_()
             return original(memory, *args, **kwargs)
 

@@ -659,7 +659,8 @@ def test_views_of_leaves_from_outside_are_not_written(view, remove):
             v = VIEWS_OF_LEAVES[view](w)
             with pytest.raises(RuntimeError) as error:
                 form(write)(v)
-            facts.append((str(error.value), w.is_leaf, w._version, v._version, w.tolist(), type(v.grad_fn).__name__))
+            message = re.sub("Output . of \\w+", "", str(error.value))
+            facts.append((message, w.is_leaf, w._version, v._version, w.tolist(), type(v.grad_fn).__name__))
             w.sum().backward()
         assert facts[0] == facts[1]
 

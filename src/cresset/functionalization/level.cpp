@@ -314,6 +314,7 @@ void Level::checkWrite(const at::Tensor& given, const at::Tensor& wrapper) const
   const auto base = by_wrapper_.find(wrapper._base().unsafeGetTensorImpl());
   if (base == by_wrapper_.end()) return;
   const at::Tensor& tensor = base->second->tensor;
+  if (tensor.is_view() && isEntered(base->second->wrapper)) checkInPlace(tensor);
   TORCH_CHECK(
       !(tensor.requires_grad() && tensor.is_leaf() && isEntered(base->second->wrapper)),
       "a view of a leaf Variable that requires grad is being used in an in-place operation.");
