@@ -3,6 +3,7 @@
 import copy
 import io
 import pickle
+import re
 
 import numpy as np
 import pytest
