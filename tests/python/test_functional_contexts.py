@@ -456,7 +456,10 @@ def test_symbolic_sizes_of_views_that_are_written(view):
 
     graph = make_fx(cresset.functionalize(program), tracing_mode="symbolic")(torch.ones(3, 4))
     for sizes in ((3, 4), (6, 8), (5, 2)):
-        x, y = torch.arange(float(sizes[0] * sizes[1])).view(sizes), torch.arange(float(sizes[0] * sizes[1])).view(sizes)
+        x, y = (
+            torch.arange(float(sizes[0] * sizes[1])).view(sizes),
+            torch.arange(float(sizes[0] * sizes[1])).view(sizes),
+        )
         for a, b in zip(program(x), graph(y), strict=True):
             assert torch.equal(a, b)
         assert torch.equal(x, y)
@@ -526,7 +529,9 @@ def f(x: Tensor, n: int):
             assert torch.equal(a, b) and a.dtype == b.dtype and a.stride() == b.stride()
         assert torch.equal(x, y)
     graph = make_fx(lambda x: pure(x, 3))(torch.randn(3, 4))
-    written = [str(node.target) for node in graph.graph.nodes if node.op == "call_function" and "_." in str(node.target)]
+    written = [
+        str(node.target) for node in graph.graph.nodes if node.op == "call_function" and "_." in str(node.target)
+    ]
     assert written == ["aten.copy_.default"]
 
 

@@ -154,7 +154,9 @@ def test_sizes_like_those_of_another():
     assert torch.equal(cresset.functionalize(f)(x), x)
 
 
-@pytest.mark.parametrize("call", ["add(a, b, out=a)", "sub(b, a, out=a)", "maximum(a, b, out=a)", "addcmul(a, b, b, out=a)"])
+@pytest.mark.parametrize(
+    "call", ["add(a, b, out=a)", "sub(b, a, out=a)", "maximum(a, b, out=a)", "addcmul(a, b, b, out=a)"]
+)
 def test_an_operand_of_another_size_is_not_resized(call):
     scope = {"torch": torch}
     exec(f"def f(b):\n  a = torch.ones(4)\n  torch.{call}\n  return a", scope)
