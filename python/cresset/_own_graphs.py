@@ -18,6 +18,7 @@ import torch.nn.functional as F
 
 from . import _C, _frames, options, passes
 from ._checkpoints import Checkpointed, Reentrant
+from ._functions import Applied
 from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape, copy_fitting
 from ._recording_writes import joined_saves
 from ._rows import EMPTY, OF_CONTENTS, OWNERS, is_of_numbers
@@ -338,7 +339,7 @@ def require_wanted(segment, wanted, leaves):
         is_part = node.step is not None and node.step[0] == "Item"
         if (
             is_part
-            or type(node.function) in (Checkpointed, Reentrant)
+            or type(node.function) in (Applied, Checkpointed, Reentrant)
             or not (node.written is not None or is_of_tensors_at(node.register))
             or (node.function is torch.Tensor.add_ and node.effect)
         ):
