@@ -183,6 +183,7 @@ class Recorder(
         self.init_writes()
         self.init_leaves()
         self.init_checkpoints()
+        self.init_functions()
         self.entering = None
         self.pending = None
         self.has_returned = False

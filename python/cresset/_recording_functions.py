@@ -13,7 +13,7 @@ from . import _C
 from ._functions import Applied
 from ._recording_values import PLAIN, Fresh, NoRow, Transient, Value, is_whole
 from ._rows import makes_memory
-from ._segments import BINARY, COMPARE, NUM_BINARY, UNARY
+from ._segments import BINARY, COMPARE, COMPUTES, NUM_BINARY, UNARY, reads_of
 
 APPLY = torch.autograd.Function.__dict__["apply"].__func__
 APPLY_CODE = APPLY.__code__
@@ -28,6 +28,12 @@ INSTRUCTIONS_OF_APPLY = 100
 _MAKING = (*BINARY[:NUM_BINARY], *COMPARE, *UNARY)  # of new tensors
 
 
+def holds_tensors(object):
+    if type(object) in (tuple, list):
+        return any(map(holds_tensors, object))
+    return type(object) is dict or isinstance(object, torch.Tensor)
+
+
 class FunctionContext(Transient):
     """The context of a call. `kind`: the Value of its class; `arguments`: of the call; `attributes`: what was set, by name."""
 
@@ -40,6 +46,11 @@ class FunctionContext(Transient):
 class Functions:
     """What a recorder does for autograd.Functions."""
 
+    def init_functions(self):
+        self.eager = (
+            set()
+        )  # registers of tensors that eager calls are to make: a graph might make others of the same memory
+
     def call_apply(self, callee, arguments, names):
         if self.options.backend is not None or self.transform is not None or self.traced or _C._is_transformed():
             raise NoRow(f"{NAME} in a graph of a backend, or in a transform")
@@ -49,6 +60,8 @@ class Functions:
         for value in arguments:
             if isinstance(getattr(value, "object", None), torch.Tensor) and not self.is_tensor(value):
                 raise NoRow(f"{NAME} with a tensor of a class of its own")
+            if isinstance(value, Value):
+                self.typed(value)
         self.identical(callee)
         self.has_code(APPLY, APPLY_CODE)
         self.check_untransformed()
@@ -72,10 +85,10 @@ class Functions:
             if len(self.modes) != depth + records:
                 raise NoRow(f"{NAME} of a function that sets a mode")
             del self.modes[depth:]
-            parts = self.results_of_forward(result)
+            parts, are_new = self.results_of_forward(result, arguments)
             self.owned |= owned
             self.num_saved += INSTRUCTIONS_OF_APPLY
-            return self.applied(context, result, parts) if records else result
+            return result if are_new and not records else self.applied(context, result, parts)
 
         def set_up(result):
             if not is_whole(result):
@@ -152,23 +165,46 @@ class Functions:
 
     # ---- The end
 
-    def results_of_forward(self, result):
-        """The parts of what `forward` has returned. Each tensor is in memory that it has made, and in that of no other: of
-        others PyTorch makes views."""
+    def results_of_forward(self, result, arguments):
+        """The parts of what `forward` has returned, and whether each tensor among them is in memory that it has made, and in that
+        of no other. PyTorch makes views of others: what it is given has to be the very tensor that `forward` returns."""
         parts = result.items if type(result) is Fresh and result.kind is tuple else [result]
         tensors = [value for value in parts if self.is_tensor(value)]
-        if not tensors or any(value.object.requires_grad for value in tensors):
-            raise NoRow(f"{NAME} of a function that returns other than new tensors")
         for value in parts:
-            if not self.is_tensor(value) and (type(value) is not Value or type(value.object) not in PLAIN):
-                raise NoRow(f"{NAME} of a function that returns other than tensors")
+            if not self.is_tensor(value):
+                if type(value) is not Value or type(value.object) not in PLAIN:
+                    raise NoRow(f"{NAME} of a function that returns other than tensors")
+                self.typed(value)
         made = {step[1]: step for step in self.steps}
         registers = [self.register(value) for value in tensors]
-        if len(set(registers)) < len(registers) or not self.owned.issuperset(registers):
-            raise NoRow(f"{NAME} of a function that returns what it is given")
-        if len(registers) > 1 and not all(self.is_new_memory(made, register) for register in registers):
+        given = [self.register(value) for value in arguments if self.is_tensor(value)]
+        others = [register for register in registers if register not in self.owned]
+        if not tensors or len(set(registers)) < len(registers):
+            raise NoRow(f"{NAME} of a function that returns one tensor twice, or none")
+        if any(value.object.requires_grad for value in tensors if value.register not in others):
+            raise NoRow(f"{NAME} of a function that returns what is on a tape")
+        if len(registers) > 1 and not all(self.is_new_memory(made, each) for each in registers if each not in others):
             raise NoRow(f"{NAME} of a function that returns views")
-        return parts
+        for register in others:
+            if register not in given:
+                if register not in made or not self.takes_only(made[register], given):
+                    raise NoRow(f"{NAME} of a function that returns views")
+                self.eager.add(register)
+        return parts, not others
+
+    def takes_only(self, step, given):
+        """Whether a step computes a tensor of no others than those in the registers `given`."""
+        if step[0] not in COMPUTES:
+            return False
+        return all(self.is_of(self.values.get(register), given) for register in reads_of(step))
+
+    def is_of(self, value, given):
+        """Whether a value holds no other tensors than those in the registers `given`."""
+        if isinstance(value, Fresh):
+            return all(self.is_of(item, given) for item in value.items)
+        if self.is_tensor(value):
+            return value.register in given
+        return type(value) is Value and not holds_tensors(value.object)
 
     def is_new_memory(self, made, register):
         """Whether a call makes the tensor in memory of its own. `made`: steps by register."""
@@ -199,9 +235,12 @@ class Functions:
         self.values.update((value.register, value) for value in found)
 
         def see(result):
-            results = result if is_tuple else (result,)
-            if any(results[place] is not object for place, object in zip(places, objects, strict=True)):
-                raise NoRow(f"{NAME} of a function that returns other than new tensors")
+            for place, value in zip(places, found, strict=True):
+                value.object = result[place] if is_tuple else result
+                if type(value.object) is not torch.Tensor:
+                    raise NoRow(f"{NAME} of a function that returns other than tensors")
+            self.see(register, tuple([value.object for value in found]) if is_tuple else found[0].object)
+            self.values.update((value.register, value) for value in found)
 
         self.transformed = see
         if not is_tuple:

@@ -279,6 +279,37 @@ def views(w, x):
     return Reversed.apply(x @ w).sin() * 2 + Same.apply(x * 2) + Same.apply(w).sum()
 
 
+class Parts(Function):
+    """Views of what is given, it itself, and new tensors."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(w)
+        return x[:, 1:], x.t(), w, x * w[0]
+
+    @staticmethod
+    def backward(ctx, a, b, c, d):
+        return F.pad(a, (1, 0)) + b.t() * 2 + d * ctx.saved_tensors[0][0], c * 3
+
+
+def views_as_results(w, x):
+    y = x @ w
+    a, b, c, d = Parts.apply(y, w)
+    return a, b, c, d, Same.apply(y), Reversed.apply(x * 2), Same.apply(w)
+
+
+def views_of_results(w, x):
+    a, b, c, d = Parts.apply(x @ w, w)
+    return (a * 2).sum() + b.sin().sum() + (c * d[0]).sum(), Same.apply(NET[0].weight) * 2
+
+
+def writes_to_views(w, x):
+    y = x @ w
+    z = Reversed.apply(y)
+    z += 1
+    return z * 2
+
+
 def in_place(w, x):
     return Dirty.apply(x @ w * 2).sin() * 2 + 1
 
@@ -325,7 +356,7 @@ def backward_inside(w, x):
 
 PROGRAMS = [
     alone, by_another_name, of_numbers, in_two_parts, of_several_results, of_one_of_several, by_need, with_random_numbers, that_writes,
-    derived, views_of_its_own, views, in_place, saving_results, without_gradients, in_loops, in_a_checkpoint, around_modules,
+    derived, views_of_its_own, views, views_as_results, views_of_results, in_place, saving_results, without_gradients, in_loops, in_a_checkpoint, around_modules,
     in_autocast, backward_inside,
 ]  # fmt: skip
 
@@ -393,7 +424,7 @@ def test_same_as_eager(f):
 @pytest.mark.parametrize(
     "f",
     [alone, by_another_name, of_numbers, in_two_parts, of_several_results, by_need, with_random_numbers, that_writes, derived,
-     views_of_its_own, saving_results, without_gradients, in_loops, around_modules],
+     views, views_as_results, views_of_results, views_of_its_own, saving_results, without_gradients, in_loops, around_modules],
     ids=lambda f: f.__name__,
 )  # fmt: skip
 @pytest.mark.parametrize("with_grad", [True, False])
@@ -791,3 +822,57 @@ def test_functions_are_freed():
     found = make()
     gc.collect()
     assert found() is None
+
+
+def test_arguments_of_other_classes():
+    def f(x, n):
+        return Rounded.apply(x * 2 + 1, 4.0, n).sin() * 3 + Same.apply(x)
+
+    class Unused(Function):
+        @staticmethod
+        def forward(ctx, x, n):
+            return x * 2, n
+
+        @staticmethod
+        def backward(ctx, g, other):
+            return g, other if isinstance(other, torch.Tensor) else None
+
+    def g(x, n):
+        y, m = Unused.apply(x * 2 + 1, n)
+        return (y.sin() * m).square() * 2
+
+    x = torch.randn(4, 4, requires_grad=True)
+    for function, others in (
+        (f, (None, torch.ones(4, requires_grad=True))),
+        (g, (2, torch.ones(4, requires_grad=True), 3.0)),
+    ):
+        compiled = compiled_after(function, x, others[0])
+        for other in (*others, *others):
+            leaves = [x, other] if is_tensor(other) else [x]
+            ours, theirs = (h(x, other) for h in (compiled, function))
+            assert torch.equal(ours, theirs)
+            for a, b in zip(*(torch.autograd.grad(y.sum(), leaves) for y in (ours, theirs)), strict=True):
+                assert torch.allclose(a, b)
+
+
+def test_views_that_are_written_to():
+    def f(x):
+        y = x * 2 + 1
+        return Reversed.apply(y), Same.apply(y), Views.apply(y), y
+
+    x = torch.randn(4, 4, requires_grad=True)
+    compiled = compiled_after(f, x)
+    assert len(cresset.explain(compiled).plans) == 1 and not cresset.explain(compiled).python
+    for place in range(3):
+        texts = []
+        for g in (compiled, f):
+            results = g(x)
+            base = results[place]._base
+            assert base is (results[3] if place < 2 else results[2]._base)
+            try:
+                results[place].add_(1)
+                texts.append(type(results[place].grad_fn).__name__)
+            except RuntimeError as error:
+                texts.append(str(error))
+            texts.append([r.grad_fn.name() for r in results[:3]] if place == 2 else None)
+        assert texts[:2] == texts[2:]
