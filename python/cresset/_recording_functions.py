@@ -54,9 +54,10 @@ class Functions:
     def call_apply(self, callee, arguments, names):
         if self.options.backend is not None or self.transform is not None or self.traced or _C._is_transformed():
             raise NoRow(f"{NAME} in a graph of a backend, or in a transform")
-        if names or not arguments or not isinstance(getattr(arguments[0], "object", None), type):
+        owner, *arguments = arguments or [None]
+        kind = getattr(owner, "object", None)
+        if names or not isinstance(kind, type) or not issubclass(kind, torch.autograd.Function):
             raise NoRow(f"{NAME} with other arguments")
-        owner, *arguments = arguments
         for value in arguments:
             if isinstance(getattr(value, "object", None), torch.Tensor) and not self.is_tensor(value):
                 raise NoRow(f"{NAME} with a tensor of a class of its own")

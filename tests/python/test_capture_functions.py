@@ -1,7 +1,10 @@
 """Captured: calls of users' `torch.autograd.Function`s, which are part of a plan, with nodes and backward passes of their own."""
 
 import functools
+import gc
+import threading
 import traceback
+import weakref
 
 import pytest
 import torch
@@ -346,6 +349,34 @@ def in_autocast(w, x):
         return y, Swish.apply(x @ w).float() * 2
 
 
+def used_autocast(w, x):
+    with torch.autocast("cpu", torch.bfloat16):
+        y = Uncast.apply(x @ w, w * 2).float().sin() * 2
+    return y + Uncast.apply(x, w)
+
+
+class Outer(Function):
+    """Of which both directions call another one."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.kept = [x.shape[0]]
+        ctx.kept.append({"half": 0.5})
+        ctx.kept[1]["twice"] = 2
+        return Swish.apply(x) * Views.apply(x).t()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        assert ctx.kept == [x.shape[0], {"half": 0.5, "twice": 2}]
+        return g * Swish.apply(x) * 2
+
+
+def nested(w, x):
+    return Outer.apply(x @ w).sin() * 2 + Same.apply(Outer.apply(x))
+
+
 def backward_inside(w, x):
     y = Swish.apply(x @ w * 2).sin()
     if not y.requires_grad:
@@ -357,7 +388,7 @@ def backward_inside(w, x):
 PROGRAMS = [
     alone, by_another_name, of_numbers, in_two_parts, of_several_results, of_one_of_several, by_need, with_random_numbers, that_writes,
     derived, views_of_its_own, views, views_as_results, views_of_results, in_place, saving_results, without_gradients, in_loops, in_a_checkpoint, around_modules,
-    in_autocast, backward_inside,
+    in_autocast, used_autocast, nested, backward_inside,
 ]  # fmt: skip
 
 
@@ -424,7 +455,7 @@ def test_same_as_eager(f):
 @pytest.mark.parametrize(
     "f",
     [alone, by_another_name, of_numbers, in_two_parts, of_several_results, by_need, with_random_numbers, that_writes, derived,
-     views, views_as_results, views_of_results, views_of_its_own, saving_results, without_gradients, in_loops, around_modules],
+     views, views_as_results, used_autocast, nested, views_of_results, views_of_its_own, saving_results, without_gradients, in_loops, around_modules],
     ids=lambda f: f.__name__,
 )  # fmt: skip
 @pytest.mark.parametrize("with_grad", [True, False])
@@ -795,10 +826,58 @@ def test_whole_graphs():
     assert num_applied(compiled) == 3
 
 
-def test_functions_are_freed():
-    import gc
-    import weakref
+def test_constant_sizes():
+    def f(w, x):
+        return Swish.apply(x @ w) + Rounded.apply(x * 2, 4.0).sin()
 
+    cresset.reset()
+    compiled = cresset.compile(f, dynamic=False)
+    w = torch.randn(4, 4, requires_grad=True)
+    for i in range(8):
+        x = torch.randn(2 + i % 2, 4)
+        ours, theirs = compiled(w, x), f(w, x)
+        assert torch.equal(ours, theirs)
+        assert torch.allclose(*(torch.autograd.grad(y.sum(), w)[0] for y in (ours, theirs)), rtol=1e-4, atol=1e-5)
+    assert num_applied(compiled) >= 4
+
+
+def test_backends():
+    def f(w, x):
+        return (Swish.apply(x @ w * 2) * 2 + 1).sin() * 2
+
+    cresset.reset()
+    compiled = cresset.compile(f, backend=lambda graph, inputs: graph)
+    w, x = torch.randn(4, 4, requires_grad=True), torch.randn(3, 4)
+    for _ in range(4):
+        ours, theirs = compiled(w, x), f(w, x)
+        assert torch.equal(ours, theirs) and [n[1] for n in tape(ours)] == ["SwishBackward"]
+
+
+def test_threads():
+    def f(x, k):
+        return Rounded.apply(x * 2 + 1, k).sin() + Swish.apply(x * k)
+
+    x = torch.randn(4, 4, requires_grad=True)
+    compiled = compiled_after(f, x, 2.0)
+    found = {}
+
+    def work(number):
+        y = x.detach().clone().requires_grad_()
+        found[number] = all(
+            torch.equal(compiled(y, k), f(y, k))
+            and torch.allclose(*(torch.autograd.grad(g(y, k).sum(), y)[0] for g in (compiled, f)), rtol=1e-4, atol=1e-5)
+            for k in (float(number % 3 + 1 + i % 2) for i in range(30))
+        )
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == dict.fromkeys(range(6), True)
+
+
+def test_functions_are_freed():
     cresset.reset()
 
     def make():
