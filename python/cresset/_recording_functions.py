@@ -47,9 +47,8 @@ class Functions:
     """What a recorder does for autograd.Functions."""
 
     def init_functions(self):
-        self.eager = (
-            set()
-        )  # registers of tensors that eager calls are to make: a graph might make others of the same memory
+        # Registers of tensors that eager calls are to make: those of a graph might be no views of the same tensors.
+        self.eager = set()
 
     def call_apply(self, callee, arguments, names):
         if self.options.backend is not None or self.transform is not None or self.traced or _C._is_transformed():
@@ -58,11 +57,6 @@ class Functions:
         kind = getattr(owner, "object", None)
         if names or not isinstance(kind, type) or not issubclass(kind, torch.autograd.Function):
             raise NoRow(f"{NAME} with other arguments")
-        for value in arguments:
-            if isinstance(getattr(value, "object", None), torch.Tensor) and not self.is_tensor(value):
-                raise NoRow(f"{NAME} with a tensor of a class of its own")
-            if isinstance(value, Value):
-                self.typed(value)
         self.identical(callee)
         self.has_code(APPLY, APPLY_CODE)
         self.check_untransformed()
@@ -76,6 +70,7 @@ class Functions:
         if owner.object.setup_context is not SETUP_CONTEXT:
             setup = self.member_of_class(owner, "setup_context")
             self.add_defaults(forward, arguments)
+        self.know_arguments(arguments)
         records = self.flag_of(self.grad_mode())
         depth, owned = len(self.modes), self.owned
         if records:
@@ -122,6 +117,14 @@ class Functions:
         if known not in self.checked:
             self.checked[known] = self.state_of(torch.is_grad_enabled)
         return self.checked[known]
+
+    def know_arguments(self, arguments):
+        """Checks which arguments are tensors: to those there are gradients."""
+        for value in arguments:
+            if isinstance(getattr(value, "object", None), torch.Tensor) and not self.is_tensor(value):
+                raise NoRow(f"{NAME} with a tensor of a class of its own")
+            if isinstance(value, Value):
+                self.typed(value)
 
     def add_defaults(self, forward, arguments):
         """Adds the defaults of `forward`, which are arguments of the call where there is a `setup_context`."""

@@ -934,6 +934,31 @@ def test_arguments_of_other_classes():
                 assert torch.allclose(a, b)
 
 
+def test_defaults_of_other_classes():
+    class Shifted(Function):
+        @staticmethod
+        def forward(x, y=1):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.y = inputs[1]
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2, g * 3 if is_tensor(ctx.y) else None
+
+    def f(x):
+        return Shifted.apply(x * 2 + 1).sin() * 3
+
+    x, y = (torch.randn(4, requires_grad=True) for _ in range(2))
+    compiled = compiled_after(f, x)
+    Shifted.forward.__defaults__ = (y,)
+    for _ in range(3):
+        ours, theirs = (torch.autograd.grad(g(x).sum(), (x, y)) for g in (compiled, f))
+        assert all(torch.allclose(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
 def test_views_that_are_written_to():
     def f(x):
         y = x * 2 + 1
