@@ -716,7 +716,7 @@ class Mapped(Function):
 
     @staticmethod
     def jvp(ctx, t, _):
-        return t * (ctx.saved_tensors[0] * ctx.n).cos() * ctx.n
+        return t * (ctx.saved_tensors[0] * ctx.n).cos() * ctx.n * 5  # a rule of its own
 
 
 def test_transforms_around():
@@ -732,18 +732,19 @@ def test_transforms_around():
                 assert torch.allclose(transform(compiled)(given), transform(f)(given), rtol=1e-4, atol=1e-5)
 
 
-def test_forward_mode():
+@pytest.mark.parametrize("with_grad", [True, False])
+def test_forward_mode(with_grad):
     def f(x):
         return Mapped.apply(x * 2 + 1, 3).sin() * 3
 
     x, t = torch.randn(4), torch.randn(4)
-    compiled = compiled_after(f, x)
-    compiled_after(f, x.clone().requires_grad_())
-    outcomes = []
-    for g in (compiled, f):
-        with torch.autograd.forward_ad.dual_level():
-            found = torch.autograd.forward_ad.unpack_dual(g(torch.autograd.forward_ad.make_dual(x, t)))
-            outcomes.append((found.primal.clone(), found.tangent.clone()))
+    with torch.set_grad_enabled(with_grad):
+        compiled = compiled_after(f, x)
+        outcomes = []
+        for g in (compiled, f):
+            with torch.autograd.forward_ad.dual_level():
+                found = torch.autograd.forward_ad.unpack_dual(g(torch.autograd.forward_ad.make_dual(x, t)))
+                outcomes.append((found.primal.clone(), found.tangent.clone()))
     assert torch.equal(outcomes[0][0], outcomes[1][0]) and torch.allclose(outcomes[0][1], outcomes[1][1])
 
 
@@ -907,18 +908,18 @@ def test_arguments_of_other_classes():
     def f(x, n):
         return Rounded.apply(x * 2 + 1, 4.0, n).sin() * 3 + Same.apply(x)
 
-    class Unused(Function):
+    class Kept(Function):
         @staticmethod
         def forward(ctx, x, n):
-            return x * 2, n
+            ctx.n = n
+            return x * 2
 
         @staticmethod
-        def backward(ctx, g, other):
-            return g, other if isinstance(other, torch.Tensor) else None
+        def backward(ctx, g):
+            return g, g * 3 if is_tensor(ctx.n) else None
 
     def g(x, n):
-        y, m = Unused.apply(x * 2 + 1, n)
-        return (y.sin() * m).square() * 2
+        return Kept.apply(x + 1, n).sin() * 2 + 1
 
     x = torch.randn(4, 4, requires_grad=True)
     for function, others in (
@@ -959,9 +960,27 @@ def test_defaults_of_other_classes():
         assert all(torch.allclose(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
+@pytest.mark.parametrize("with_grad", [True, False])
+def test_views_of_arguments(with_grad):
+    def f(x, w):
+        y = (x * 2 + 1).sin() * 3 + 1
+        return *Parts.apply(x, w)[:3], Same.apply(x), Reversed.apply(y), y
+
+    x, w = torch.randn(4, 4, requires_grad=True), torch.randn(4, 4)
+    with torch.set_grad_enabled(with_grad):
+        compiled = compiled_after(f, x, w)
+        found = []
+        for g in (compiled, f):
+            *views, same, of_computed, y = g(x, w)
+            bases = [(each._base is x, each._base is w, each._is_view()) for each in (*views, same)]
+            found.append((bases, of_computed._base is y, [each.requires_grad for each in (*views, same, y)]))
+        assert found[0] == found[1] and found[0][0][0] == (True, False, True)
+        assert not cresset.explain(compiled).python
+
+
 def test_views_that_are_written_to():
     def f(x):
-        y = x * 2 + 1
+        y = (x * 2 + 1).sin() * 3 + 1
         return Reversed.apply(y), Same.apply(y), Views.apply(y), y
 
     x = torch.randn(4, 4, requires_grad=True)
