@@ -94,6 +94,42 @@ def programs():
     yield from loops()
 
 
+class Swish(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        s = torch.sigmoid(x)
+        ctx.save_for_backward(x, s)
+        return x * s
+
+    @staticmethod
+    def backward(ctx, g):
+        x, s = ctx.saved_tensors
+        return g * (s + x * s * (1 - s))
+
+
+class Rounded(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, levels):
+        ctx.levels = levels
+        return torch.round(x * levels) / levels
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+class WithFunctions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(16, 16) for _ in range(4)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = Swish.apply(layer(x) * 1.5 + 0.1)
+            x = Rounded.apply(x, 16.0) + x.tanh() * 0.1 + x.sin()
+        return x
+
+
 def derivatives():
     """Functions that differentiate."""
     net = nn.Sequential(nn.Linear(16, 32), nn.SiLU(), nn.Linear(32, 32), nn.SiLU(), nn.Linear(32, 1))
@@ -163,6 +199,10 @@ def derivatives():
     yield "vjp", pullback, (x,)
     yield "checkpoints, training", checkpointed, (x,)
     yield "checkpoints of modules, training", checkpointed_modules, (x,)
+    functions = WithFunctions()
+    yield "8 calls of autograd.Functions", functions, (x,)
+    yield "8 calls of autograd.Functions, forward of training", functions, (x,)
+    yield "8 calls of autograd.Functions, training", lambda x: functions(x).sum().backward(), (x,)
     yield "vmap of 5 operators", mapped, (x, torch.randn(32, 16))
 
 

@@ -18,6 +18,7 @@ import torch.nn.functional as F
 
 from . import _C, _frames, options, passes
 from ._checkpoints import Checkpointed, Reentrant
+from ._functions import Applied
 from ._recording_gradients import GRAD, REQUIRES_GRAD, begin_tape, copy_fitting
 from ._recording_writes import joined_saves
 from ._rows import EMPTY, OF_CONTENTS, OWNERS, is_of_numbers
@@ -216,8 +217,7 @@ class Phases:
             for node in segment.nodes
         )
         wanted = {node.register for node in segment.nodes if is_wanted(node, self.values)}
-        # A tensor that is to be a leaf is an object of its own, which a graph might not make.
-        self.leaves = {node.written for node in segment.nodes if node.function is REQUIRES_GRAD}
+        self.leaves = leaves_of(segment)
         wanted -= self.leaves
         while True:
             self.assign(wanted)
@@ -326,6 +326,13 @@ class Phases:
             yield kind > 0, self.modes[kind - 1] if kind else None, nodes
 
 
+def leaves_of(segment):
+    """The registers of tensors that are to be leaves, or that a Function has made of what it was given: each is an object of its
+    own, or a view, which a graph might not make."""
+    leaves = {node.written for node in segment.nodes if node.function is REQUIRES_GRAD}
+    return leaves | segment.recorder.eager
+
+
 def require_wanted(segment, wanted, leaves):
     """Raises NotAGraph for the first call that computes tensors and is not among those that graphs have (the registers `wanted`).
     Beside graphs are calls that take no tensors, those that count calls of modules, and parts of what graphs return."""
@@ -338,7 +345,7 @@ def require_wanted(segment, wanted, leaves):
         is_part = node.step is not None and node.step[0] == "Item"
         if (
             is_part
-            or type(node.function) in (Checkpointed, Reentrant)
+            or type(node.function) in (Applied, Checkpointed, Reentrant)
             or not (node.written is not None or is_of_tensors_at(node.register))
             or (node.function is torch.Tensor.add_ and node.effect)
         ):
@@ -353,7 +360,7 @@ def require_wanted_so_far(recorder):
     """The same of what a recorder has, before its end, where calls may still turn out to be in no graph."""
     segment = Segment(recorder, list(recorder.steps), [], recorder.options.dynamic, False)
     wanted = {node.register for node in segment.nodes if is_wanted(node, recorder.values)}
-    require_wanted(segment, wanted, {node.written for node in segment.nodes if node.function is REQUIRES_GRAD})
+    require_wanted(segment, wanted, leaves_of(segment))
 
 
 def refusal_of(node, values):

@@ -29,6 +29,7 @@ from ._recording_containers import Containers
 from ._recording_defaults import DEFAULTDICT, Defaults
 from ._recording_environment import Environment
 from ._recording_functional import Functional
+from ._recording_functions import FunctionContext, Functions
 from ._recording_gradients import Gradients
 from ._recording_leaves import Leaves
 from ._recording_lists import Lists
@@ -119,6 +120,7 @@ class Recorder(
     Writes,
     Modules,
     Functional,
+    Functions,
     Gradients,
     Leaves,
     Transforms,
@@ -181,6 +183,7 @@ class Recorder(
         self.init_writes()
         self.init_leaves()
         self.init_checkpoints()
+        self.init_functions()
         self.entering = None
         self.pending = None
         self.has_returned = False
@@ -941,7 +944,9 @@ class Recorder(
             value is not NULL
             and not is_object(value)
             and not (isinstance(value, Context) and not value.is_set and value.mode is not None)
-            and not isinstance(value, (Generator, NewFunction, NewSet, Pairs, Pullback, Raised, Token, Transformed))
+            and not isinstance(
+                value, (FunctionContext, Generator, NewFunction, NewSet, Pairs, Pullback, Raised, Token, Transformed)
+            )
         ):
             raise NoRow("an iterator in a variable")
         if isinstance(value, Pairs):

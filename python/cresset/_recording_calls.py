@@ -21,6 +21,7 @@ from ._recording_containers import MAX_ROWS
 from ._recording_defaults import DEFAULTDICT, writes_arguments
 from ._recording_environment import reads_environment
 from ._recording_functional import CHILDREN, ITERATED, ITERATED_MODULES
+from ._recording_functions import APPLY, FunctionContext
 from ._recording_gradients import GRAD, REQUIRES_GRAD
 from ._recording_leaves import BACKWARD, BACKWARD_OF_TENSORS
 from ._recording_lists import GROUP, is_of_lists
@@ -380,6 +381,8 @@ class Calls:
             self.call_modules(callee, arguments, names)
         elif type(callee.object) is types.FunctionType and callee.object in CHILDREN:
             self.call_children(callee, arguments, names)
+        elif callee.object is APPLY:
+            self.call_apply(callee, arguments, names)
         elif callee.object is CHECKPOINT:
             self.call_checkpoint(view, frame, callee, arguments, names)
         elif type(callee.object) is types.FunctionType and name_of_transform(callee.object):
@@ -1549,7 +1552,8 @@ class Calls:
         for index in range(count, count + code.co_kwonlyargcount):
             if index not in bound:
                 bound[index] = self.keyword_default(function, variables[index])
-        passed = [value for value in bound.values() if not isinstance(value, (NewFunction, NewSet, Pairs, Token))]
+        no_objects = FunctionContext, NewFunction, NewSet, Pairs, Token
+        passed = [value for value in bound.values() if not isinstance(value, no_objects)]
         for value in (*bound.values(), *(item for item in passed if isinstance(item, Fresh) for item in item.items)):
             if isinstance(value, Pairs):
                 value.is_named = True
@@ -1557,7 +1561,7 @@ class Calls:
             passed = [value for value in passed if type(value) not in (Iterator, ViewIterator, Generator, Zipped)]
         # Functions among the other arguments may be called, and kept in variables of callees.
         items = [item for value in passed if isinstance(value, Fresh) for item in value.items]
-        rest = [item for item in items if not isinstance(item, (NewFunction, Pairs))]
+        rest = [item for item in items if not isinstance(item, (FunctionContext, NewFunction, Pairs))]
         if not all(map(is_object, (*passed, *rest, *others.values()))):
             raise NoRow("an iterator as an argument")
         if code.co_flags & 0x8:

@@ -9,6 +9,7 @@ import torch
 
 from . import _frames
 from ._recording_defaults import DEFAULTDICT
+from ._recording_functions import FunctionContext
 from ._recording_gradients import REQUIRES_GRAD
 from ._recording_leaves import BACKWARD, GRAD_OF_TENSORS
 from ._recording_transforms import OF_TAPES
@@ -169,6 +170,9 @@ class Objects:
             return
         if isinstance(owner, NewSet) and as_method and name in METHODS_OF_SETS:
             self.push_method(frame, self.constant(getattr(set, name)), owner)
+            return
+        if isinstance(owner, FunctionContext):
+            self.attribute_of_context(frame, owner, name, as_method)
             return
         if owner is NULL or isinstance(owner, (Fresh, Transient)):
             raise NoRow("an attribute of a container")
@@ -668,6 +672,9 @@ class Objects:
             self.entering.drops = True
 
     def store_attribute(self, owner, name, value):
+        if isinstance(owner, FunctionContext):
+            self.set_attribute_of_context(owner, name, value)
+            return
         if self.is_tensor(owner) and name == "requires_grad":
             self.set_requires_grad(owner, value)
             return

@@ -21,7 +21,7 @@ from . import _C
 
 # Of functions that C++ defines under the name of an operator, the operator table says it. These are the others: functions
 # of Python's, those that choose among operators, and questions for the kind of a tensor or the state.
-FUNCTIONS = """_is_all_true _is_any_true as_tensor atleast_1d atleast_2d is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled
+FUNCTIONS = """_is_all_true _is_any_true as_tensor atleast_1d atleast_2d get_autocast_dtype is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled
  is_tensor tensor _transformer_encoder_layer_fwd _unique2 _weight_norm""".split()
 METHODS = """bfloat16 bool byte cdouble cfloat char cpu dim double float half int is_complex is_floating_point item long ndimension numel short split unflatten""".split()
 # Methods of tensors in Python, which call functions of the table: plans have what they do.

@@ -343,6 +343,8 @@ class Segment:
         if register in self.structures:
             step = self.structures[register]
             if step[0] in ("Dict", "NamedTuple"):
+                if not self.for_backend:
+                    return Other(register)
                 raise NotAGraph("a dict or named tuple as an argument", register)
             items = [self.argument(item) for item in step[5]]
             return slice(*items) if step[0] == "Slice" else STRUCTURES[step[0]](items)

@@ -301,6 +301,56 @@ def recomputed(a, b, k, kind):
     y, z = checkpoint(of, a, use_reentrant=False)
     return checkpoint(lambda: (y * z).sin() * k + h, use_reentrant=False) * 2
 
+class Own(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b, k, kind):
+        ctx.k, ctx.kind, ctx.needed = k * G, kind, ctx.needs_input_grad[0]
+        y = (a * b + helper(a, k)).tanh() * ctx.k
+        ctx.save_for_backward(a, b if isinstance(b, torch.Tensor) else None, y if kind == 1 else a.sin())
+        if kind == 2:
+            return F.dropout(y, 0.5), 3
+        if kind == 3:
+            ctx.set_materialize_grads(False)
+            return a.view_as(a), y
+        if kind == 4:
+            index = y.argmax(-1)
+            ctx.mark_non_differentiable(index)
+            return y, index
+        if kind == 5:
+            return a
+        return y
+    @staticmethod
+    def backward(ctx, *gradients):
+        a, b, c = ctx.saved_tensors
+        if ctx.kind in (3, 5):
+            g = torch.zeros_like(a) if gradients[0] is None else gradients[0] * ctx.k
+        else:
+            g = (gradients[0] * c * ctx.k).sum_to_size(a.shape)
+        return g, None if b is None else (gradients[-1 if ctx.kind == 3 else 0], b * 2)[-1], None, None
+
+class Apart(torch.autograd.Function):
+    @staticmethod
+    def forward(a, k=2):
+        return (a * k).sin() + G
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], output)
+        ctx.k = inputs[1]
+    @staticmethod
+    def backward(ctx, g):
+        a, y = ctx.saved_tensors
+        return g * (a * ctx.k).cos() * y, None
+
+def applied(a, b, k, kind):
+    if kind > 5:
+        return Apart.apply(a * 2) + Apart.apply(a, k)
+    y = Own.apply(a, b, k, kind)
+    if kind == 3:
+        return y[0] + y[1].sum()
+    if kind == 4:
+        return y[0] * 2 + y[1].sum()
+    return y[0] * y[1] if kind == 2 else y * 2
+
 def layer_of(a):
     return (a * 2 + 1).relu()
 
@@ -424,6 +474,7 @@ class Generator:
                 lambda: f"learned(layer, {inner()}, {self.number()}, {r.randrange(9)})",
                 lambda: f"transformed({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()}, {r.randrange(12)})",
                 lambda: f"recomputed({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()}, {r.randrange(6)})",
+                lambda: f"applied({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()}, {r.randrange(8)})",
                 lambda: f"listed({inner()}, {r.choice(['1', 'n', inner()])}, {self.number()})",
                 lambda: f"({inner()} * (1 if layer.linear.bias.grad is None else 2))",
                 lambda: f"called(layer, {inner()}, {self.replacements()})",
@@ -814,7 +865,10 @@ class World:
             for leaf in leaves:
                 leaf.grad = None  # which of them it has reached by then is the engine's order
             return Freed() if freed else type(error).__name__
-        return [Near(leaf.grad) for leaf in leaves]
+        found = [Near(leaf.grad) for leaf in leaves]
+        for leaf in leaves:
+            leaf.grad = None  # as above
+        return found
 
     def observe(self, rows, n, grad, seed):
         seed_of_all(seed)

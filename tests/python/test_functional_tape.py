@@ -667,7 +667,7 @@ def test_views_of_leaves_from_outside_are_not_written(view, remove):
 
 
 @pytest.mark.parametrize("caught", [True, False])
-def test_views_that_autograd_can_not_make_again(caught):
+def test_errors_of_views_that_autograd_can_not_make_again(caught):
     """Their use raises, which a program may catch."""
 
     def f(h, v):
