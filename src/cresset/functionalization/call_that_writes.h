@@ -43,6 +43,9 @@ class CallThatWrites : protected CallWithWrappers {
   /// Random numbers go to elements in the order of memory, and not always by the same code: a pure form would draw
   /// others for a tensor that is not contiguous.
   bool drawsByLayout(const FunctionalForm& writes) const;
+  /// Kernels of products multiply into another layout by other code, with other last bits. Where something sees the
+  /// call, it sees the pure operator even so.
+  bool multipliesByLayout(const FunctionalForm& writes) const;
   [[noreturn]] void throwWrongResult() const;
   [[noreturn]] void refuseViews() const;
   /// A pointwise operator does not resize what it writes and reads.

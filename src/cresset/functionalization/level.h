@@ -72,6 +72,8 @@ class Level final : public OperatorClient {
   void replace(const at::Tensor& tensor, const at::Tensor& value);
   void commitUpdate(const at::Tensor& tensor);
   const LevelState& state() const { return *state_; }
+  /// Whether what the level calls is seen by something around it.
+  bool isSeen() const;
   /// Makes the memory of a tensor from outside that of all of its storage. False if it can't be.
   bool takeStorageOf(const Memory& memory);
 
@@ -114,7 +116,6 @@ class Level final : public OperatorClient {
   void refuseInnerTrace() const;
   void checkReplaced(const at::Tensor& tensor) const;
   void announceWrites(const c10::OperatorHandle& op, std::span<const c10::IValue> given) const;
-  bool isSeen() const;
   bool mayFollow(const Entry& entry) const;
   bool hasTapeOfItsOwn(const Entry& entry) const;
   bool placeOnTape(Entry& entry);
