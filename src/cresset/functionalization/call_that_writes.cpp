@@ -60,7 +60,7 @@ void CallThatWrites::write(const FunctionalForm& writes) {
   if (is_entangled) {
     fresh = writeMemories(writes);
   } else {
-    const bool pure = writes.op && writes.op->handle() && !drawsByLayout(writes);
+    const bool pure = writes.op && writes.op->handle() && !drawsByLayout(writes) && !multipliesByLayout(writes);
     if (!pure || !writePure(writes, fresh)) fresh = writeCopies(writes);
   }
   countWrites(writes);
@@ -210,6 +210,14 @@ bool CallThatWrites::drawsByLayout(const FunctionalForm& writes) const {
     for (const at::Tensor& tensor : tensorsOf(argument))
       if (!tensor.is_contiguous()) return true;
   return false;
+}
+
+bool CallThatWrites::multipliesByLayout(const FunctionalForm& writes) const {
+  // Products are what autocast lowers.
+  if (writes.is_out || !writes.op || writes.op->autocast(c10::kCUDA) != Autocast::Lower) return false;
+  const auto* level = dynamic_cast<const Level*>(level_->client);
+  const auto isNotInOrder = [](const at::Tensor& tensor) { return !tensor.is_contiguous(); };
+  return level && !level->isSeen() && std::ranges::any_of(tensorsOf(writes.written.at(0)), isNotInOrder);
 }
 
 void CallThatWrites::throwWrongResult() const {

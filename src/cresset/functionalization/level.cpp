@@ -256,7 +256,6 @@ void Level::followTape(Entry& entry) {
   link(entry);
 }
 
-/// Whether what the level calls is seen by something around it.
 bool Level::isSeen() const {
   return outer() || c10::impl::TorchDispatchModeTLS::any_modes_set() || depthOfFunctorch() != 0;
 }
