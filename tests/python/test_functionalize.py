@@ -338,7 +338,6 @@ def f(x: Tensor, y: Optional[Tensor]):
   x.add_(1)
   if y is not None:
     x.mul_(y)
-    y.add_(x)
     x.add_(y)
   return x * 2
 """
