@@ -86,11 +86,11 @@ bool replaceIn(Block* block, const StateScopes& scopes) {
   return changed;
 }
 
-/// The elements of a list that nothing changes; none if it may be another one.
-std::optional<std::vector<Value*>> elementsOf(const Value* list) {
-  const auto isRead = [](const Use& use) {
+/// The elements of a list that nothing changes, and `reader` only reads; none if it may be another one.
+std::optional<std::vector<Value*>> elementsOf(const Value* list, const Node* reader) {
+  const auto isRead = [&](const Use& use) {
     const Operator* op = knownOperator(*use.user);
-    return op && op->isOfDispatcher();
+    return use.user == reader || (op && op->isOfDispatcher());
   };
   if (list->node()->kind() != prim::ListConstruct || !std::ranges::all_of(list->uses(), isRead)) return std::nullopt;
   return const_cast<Node*>(list->node())->inputs().vec();
@@ -104,7 +104,7 @@ bool splitListWrite(Node* node, const Places& places) {
   std::vector<std::vector<Value*>> elements(node->inputs().size());  // of the inputs that are lists
   for (size_t i = 0; i < elements.size(); ++i) {
     if (node->input(i)->type()->kind() != c10::TypeKind::ListType) continue;
-    auto of = elementsOf(node->input(i));
+    auto of = elementsOf(node->input(i), node);
     if (!of || of->size() != writes.tensors.size()) return false;
     elements[i] = std::move(*of);
   }
@@ -150,7 +150,7 @@ bool replaceTwin(Node* node) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const c10::TypePtr& type = op->schema().arguments()[i].type();
     if (inputs[i]->type()->isSubtypeOf(*type)) continue;
-    const auto elements = elementsOf(inputs[i]);
+    const auto elements = elementsOf(inputs[i], node);
     if (!elements) return false;
     Node* list = graph.create(prim::ListConstruct, *elements);
     list->insertBefore(node)->copyLocation(node);
