@@ -85,13 +85,13 @@ def test_arguments_that_are_refused():
 
 
 def test_training():
-    """Statistics are computed, and written, by the operator."""
+    """Of small images, statistics are computed, and written, by PyTorch's kernel, and applied by one of Cresset's."""
     program = NORMALIZED.replace("False, 0.1", "True, 0.1")
     script, eager = compiled(f"torch.relu({program})")
     for _ in range(3):
         x, y, *others = arguments((4, 5, 3), torch.float32)
         ours, theirs = [t.clone() for t in others], [t.clone() for t in others]
-        assert torch.equal(script(x, y, *ours), eager(x, y, *theirs))
+        torch.testing.assert_close(script(x, y, *ours), eager(x, y, *theirs), rtol=2e-6, atol=1e-6)
         for a, b in zip(ours, theirs, strict=True):
             assert torch.equal(a, b)
 
