@@ -121,49 +121,45 @@ bool CallThatWrites::writesPlaceTwice(const FunctionalForm& writes) const {
   return result;
 }
 
-bool CallThatWrites::readsWhatItWrites(const FunctionalForm& writes, Overlap rule) const {
-  bool result = false;
+bool CallThatWrites::anyOperands(const FunctionalForm& writes, const OperandsTest& test) const {
   for (size_t i = 0; i < arguments_.size(); ++i) {
     if (std::ranges::find(writes.written, i) != writes.written.end()) continue;
     const std::vector<at::Tensor> read = tensorsOf(i);
     for (const size_t argument : writes.written) {
-      const std::vector<at::Tensor> written = tensorsOf(argument);
-      // A call for lists of tensors goes from one element to the next: the pairs of one element are the operator's.
       const bool by_element = arguments_[argument].isTensorList() && arguments_[i].isTensorList();
-      if (!by_element && rule > Overlap::PairsOnly) continue;
-      for (size_t k = 0; k < read.size(); ++k) {
-        const Wrapper* reader = own(read[k]);
-        const size_t count = by_element ? std::min(k, written.size()) : written.size();
-        for (size_t n = 0; reader && n < count; ++n) {
-          result |= own(written[n]) && read[k].numel() > 0 && isOverlapRefused(written[n], read[k], false);
-        }
-      }
+      if (test(tensorsOf(argument), read, by_element)) return true;
     }
   }
-  return result;
+  return false;
+}
+
+bool CallThatWrites::readsWhatItWrites(const FunctionalForm& writes, Overlap rule) const {
+  return anyOperands(writes, [&](const auto& written, const auto& read, bool by_element) {
+    // A call for lists of tensors goes from one element to the next: the pairs of one element are the operator's.
+    if (!by_element && rule > Overlap::PairsOnly) return false;
+    for (size_t k = 0; k < read.size(); ++k) {
+      if (!own(read[k]) || read[k].numel() == 0) continue;
+      const size_t count = by_element ? std::min(k, written.size()) : written.size();
+      for (size_t n = 0; n < count; ++n)
+        if (own(written[n]) && isOverlapRefused(written[n], read[k], /*may_be_same=*/false)) return true;
+    }
+    return false;
+  });
 }
 
 bool CallThatWrites::hasOverlaps(const FunctionalForm& writes, Overlap rule) const {
   if (rule == Overlap::Allowed) return false;
-  const auto isRefused = [&](const at::Tensor& written, const at::Tensor& read) {
-    return own(written) && own(read) && isOverlapRefused(written, read, rule != Overlap::Refused);
-  };
-  for (size_t i = 0; i < arguments_.size(); ++i) {
-    if (std::ranges::find(writes.written, i) != writes.written.end()) continue;
-    const std::vector<at::Tensor> read = tensorsOf(i);
-    for (const size_t argument : writes.written) {
-      const std::vector<at::Tensor> written = tensorsOf(argument);
-      const bool by_element = arguments_[argument].isTensorList() && arguments_[i].isTensorList();
-      if (!by_element && rule == Overlap::PairsOnly) continue;
-      for (size_t k = 0; k < read.size(); ++k) {
-        const size_t begin = by_element ? std::min(k, written.size()) : 0;
-        const size_t end = by_element ? std::min(k + 1, written.size()) : written.size();
-        for (size_t n = begin; n < end; ++n)
-          if (isRefused(written[n], read[k])) return true;
-      }
+  return anyOperands(writes, [&](const auto& written, const auto& read, bool by_element) {
+    if (!by_element && rule == Overlap::PairsOnly) return false;
+    for (size_t k = 0; k < read.size(); ++k) {
+      const size_t begin = by_element ? std::min(k, written.size()) : 0;
+      const size_t end = by_element ? std::min(k + 1, written.size()) : written.size();
+      for (size_t n = begin; n < end; ++n)
+        if (own(written[n]) && own(read[k]) && isOverlapRefused(written[n], read[k], rule != Overlap::Refused))
+          return true;
     }
-  }
-  return false;
+    return false;
+  });
 }
 
 bool CallThatWrites::fitsUndrawn(const FunctionalForm& writes, std::vector<IValue> stack) const {
@@ -204,20 +200,21 @@ void CallThatWrites::countWrites(const FunctionalForm& writes) const {
   }
 }
 
+bool CallThatWrites::writesOutOfOrder(const FunctionalForm& writes) const {
+  return std::ranges::any_of(writes.written, [&](size_t argument) {
+    return std::ranges::any_of(tensorsOf(argument), [](const at::Tensor& tensor) { return !tensor.is_contiguous(); });
+  });
+}
+
 bool CallThatWrites::drawsByLayout(const FunctionalForm& writes) const {
-  if (!op_.hasTag(at::Tag::nondeterministic_seeded)) return false;
-  for (const size_t argument : writes.written)
-    for (const at::Tensor& tensor : tensorsOf(argument))
-      if (!tensor.is_contiguous()) return true;
-  return false;
+  return op_.hasTag(at::Tag::nondeterministic_seeded) && writesOutOfOrder(writes);
 }
 
 bool CallThatWrites::multipliesByLayout(const FunctionalForm& writes) const {
   // Products are what autocast lowers.
   if (writes.is_out || !writes.op || writes.op->autocast(c10::kCUDA) != Autocast::Lower) return false;
   const auto* level = dynamic_cast<const Level*>(level_->client);
-  const auto isNotInOrder = [](const at::Tensor& tensor) { return !tensor.is_contiguous(); };
-  return level && !level->isSeen() && std::ranges::any_of(tensorsOf(writes.written.at(0)), isNotInOrder);
+  return level && !level->isSeen() && writesOutOfOrder(writes);
 }
 
 void CallThatWrites::throwWrongResult() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "cresset/functionalization/call_with_wrappers.h"
@@ -28,6 +29,11 @@ class CallThatWrites : protected CallWithWrappers {
   void writeElements(const FunctionalForm& writes);
   /// Whether several elements of what is written are, or may be, one in memory.
   bool writesPlaceTwice(const FunctionalForm& writes) const;
+  using Tensors = std::vector<at::Tensor>;
+  using OperandsTest = std::function<bool(const Tensors& written, const Tensors& read, bool by_element)>;
+  /// Whether the test holds of the tensors of an argument that is written and those of one that is not. `by_element`:
+  /// both are lists.
+  bool anyOperands(const FunctionalForm& writes, const OperandsTest& test) const;
   /// Whether the kernel may read elements that it has written: tells if any argument but the written ones is of memory
   /// that is written. Operators whose overlaps hasOverlaps knows read each element before they write it.
   bool readsWhatItWrites(const FunctionalForm& writes, Overlap rule) const;
@@ -40,6 +46,8 @@ class CallThatWrites : protected CallWithWrappers {
   /// those with `out=` that are called whole), and of users' operators. Fused optimizers, as they write past operators,
   /// raise none.
   void countWrites(const FunctionalForm& writes) const;
+  /// Whether a tensor that it writes is not contiguous.
+  bool writesOutOfOrder(const FunctionalForm& writes) const;
   /// Random numbers go to elements in the order of memory, and not always by the same code: a pure form would draw
   /// others for a tensor that is not contiguous.
   bool drawsByLayout(const FunctionalForm& writes) const;
