@@ -46,4 +46,10 @@ inline bool mayHoldTensors(const c10::Type& type) {
   }
 }
 
+/// Whether values of the type are one tensor or None, not several in a container.
+inline bool isTensorOrNone(const c10::Type& type) {
+  const auto* optional = type.castRaw<c10::OptionalType>();
+  return (optional ? *optional->getElementType() : type).kind() == c10::TypeKind::TensorType;
+}
+
 }  // namespace cresset

@@ -4,6 +4,7 @@
 
 #include <ranges>
 
+#include "cresset/analysis/plain_types.h"
 #include "cresset/functionalization/writes.h"
 #include "cresset/ir/nesting.h"
 
@@ -44,7 +45,7 @@ void HoistedAttributes::collect(Block* block) {
     for (Block* inner : node->blocks()) collect(inner);
     if (node->kind() != prim::GetAttr || !objects_.contains(node->input(0)) || set_.contains(node->s(attr::name)))
       continue;
-    const bool is_tensor = node->output()->type()->kind() == c10::TypeKind::TensorType;
+    const bool is_tensor = isTensorOrNone(*node->output()->type());
     if (!is_tensor && !isObject(node->output())) continue;
     if (node == first_) first_ = node->next();
     Value*& known = known_[{node->input(0), node->s(attr::name)}];

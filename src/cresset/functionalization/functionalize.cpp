@@ -116,9 +116,9 @@ class Functionalizer {
 
   /// The value, or a copy if it lies in the memory of the argument. That of a view lies as the view does.
   Value* apartFrom(Value* argument, Value* value) {
-    const bool is_copy = value == argument;
+    const bool is_copy = value == argument || isCastOf(value, argument);
     Node* node = is_copy ? insertBasic(graph_, Basic::Clone, {value, graph_.insertConstant(c10::IValue())})
-                         : insertBasic(graph_, Basic::ApartFrom, {value, argument});
+                         : insertBasic(graph_, Basic::ApartFrom, {value, asTensor(argument)});
     return node->output()->setType(value->type());
   }
 
@@ -149,10 +149,25 @@ class Functionalizer {
     return place && writes_.removable(place->root) ? place : nullptr;
   }
 
+  static bool isOptional(const Value* value) { return value->type()->kind() == c10::TypeKind::OptionalType; }
+  static bool isCastOf(const Value* value, const Value* optional) {
+    return value->node()->kind() == prim::unchecked_cast && value->node()->input(0) == optional;
+  }
+  /// The tensor that an optional holds, where it is known to hold one.
+  Value* asTensor(Value* value) {
+    if (!isOptional(value)) return value;
+    return graph_.insertNode(graph_.create(prim::unchecked_cast, {value}))->output()->setType(c10::TensorType::get());
+  }
+
   /// What stands for the value at a node.
   Value* current(Value* value, Node* at) {
     const Place* place = followed(value);
-    return place ? current(*place, at) : value;
+    if (!place) return value;
+    if (place->kind == Place::Kind::Root) {
+      Value* now = rootNow(place->root);
+      if (isOptional(value) || isCastOf(value, now)) return isOptional(value) ? now : value;
+    }
+    return current(*place, at);
   }
 
   Value* rootNow(const Value* root) const {
@@ -172,6 +187,11 @@ class Functionalizer {
         break;
       }
       missing.push_back(step);
+    }
+    if (isOptional(value)) {
+      const InsertPointGuard guard(graph_, at);
+      graph_.setLocation(at->sourceRange(), at->inlinedCall());
+      value = asTensor(value);
     }
     for (auto step = missing.rbegin(); step != missing.rend(); ++step) {
       value = make(**step, value, at);
@@ -203,6 +223,7 @@ class Functionalizer {
 
   /// The type of a tensor that is now another: whether it requires a gradient is not known of that.
   static c10::TypePtr typeOf(const Value* before) {
+    if (isOptional(before)) return c10::OptionalType::ofTensor();
     const auto type = before->type()->expect<c10::TensorType>();
     return c10::TensorType::create(type->scalarType(), type->device(), type->dim(), /*requires_grad=*/std::nullopt);
   }
@@ -218,7 +239,8 @@ class Functionalizer {
       if (!isOffTape(tensors[i], node)) continue;
       const InsertPointGuard guard(graph_, node);
       graph_.setLocation(node->sourceRange(), node->inlinedCall());
-      now = insertBasic(graph_, Basic::WithElements, {now, before})->output()->setType(typeOf(before));
+      Value* tensor = asTensor(before);
+      now = insertBasic(graph_, Basic::WithElements, {now, tensor})->output()->setType(typeOf(tensor));
     }
     replaced_.push_back(node);
   }
@@ -425,7 +447,7 @@ class Functionalizer {
     const bool is_off_tape =
         std::ranges::all_of(memory.writes, [&](const Node* node) { return writes_.isOffTape(node, memory); });
     if (is_off_tape) return insertBasic(graph_, Basic::NoGradCopy, {input, rootNow(input)});
-    if (!is_written) return insertBasic(graph_, Basic::CopyIfWritten, {input, rootNow(input)});
+    if (!is_written || isOptional(input)) return insertBasic(graph_, Basic::CopyIfWritten, {input, rootNow(input)});
     return insertBasic(graph_, Basic::Copy, {input, rootNow(input), graph_.insertConstant(c10::IValue(false))});
   }
 

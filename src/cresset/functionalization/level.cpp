@@ -160,7 +160,7 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
     followTape(*found->second);
     return *found->second;
   }
-  static_cast<void>(tensor.grad_fn());  // of a view that autograd can't make again, it raises
+  if (at::GradMode::is_enabled()) static_cast<void>(tensor.grad_fn());  // may raise: see hasKnownPlace
   auto entry = std::make_unique<Entry>();
   entry->tensor = tensor;
   entry->storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
@@ -221,6 +221,7 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
 }
 
 void Level::link(Entry& entry) {
+  if (!at::GradMode::is_enabled() && !hasKnownPlace(entry.tensor)) return;  // a call that is recorded will raise
   entry.requires_grad = entry.tensor.requires_grad();
   entry.node = entry.tensor.grad_fn().get();
   if (entry.requires_grad) enterTape(entry.tensor, entry.wrapper, &leaveGradient);
@@ -245,6 +246,7 @@ bool Level::takeStorageOf(const Memory& memory) {
 void Level::followTape(Entry& entry) {
   const bool requires_grad = entry.tensor.requires_grad();
   if (!requires_grad && !entry.requires_grad) return;
+  if (!at::GradMode::is_enabled() && !hasKnownPlace(entry.tensor)) return;
   const void* node = entry.tensor.grad_fn().get();
   if (requires_grad == entry.requires_grad && node == entry.node) return;
   const bool own_tape = entry.wrapper.grad_fn() && !isEntered(entry.wrapper);

@@ -24,6 +24,10 @@ bool isTensor(const Value* value) {
   return value->type()->kind() == c10::TypeKind::TensorType;
 }
 
+bool isTensorOrNone(const Value* value) {
+  return isTensorOrNone(*value->type());
+}
+
 /// Whether nothing can change the list of numbers that an operator has as an argument.
 bool isSettled(const Value* argument) {
   if (argument->type()->kind() != c10::TypeKind::ListType || isConstant(argument)) return true;
@@ -88,7 +92,7 @@ TensorWritesOfNode writesOfNode(const Node& node) {
 Places::Places(Graph& graph) : sizes_change_(tensorWrites(graph) != TensorWrites::Elements) {
   findSame(graph.block());
   for (const Value* input : graph.inputs()) {
-    if (isTensor(input)) add(input, {.root = input});
+    if (isTensorOrNone(input)) add(input, {.root = input});
   }
   visit(graph.block());
 }
@@ -117,18 +121,18 @@ void Places::findSameIn(Node* node) {
   if (node->kind() == prim::If) {
     for (size_t i = 0; i < node->outputs().size(); ++i) {
       const Value* one = canonical(node->blocks()[0]->outputs()[i]);
-      if (isTensor(node->output(i)) && one == canonical(node->blocks()[1]->outputs()[i])) set(node->output(i), one);
+      if (isTensorOrNone(node->output(i)) && one == canonical(node->blocks()[1]->outputs()[i])) set(node->output(i), one);
     }
   } else if (node->kind() == prim::Loop) {
     const Block* body = node->blocks()[0];
     for (size_t i = 0; i < node->outputs().size(); ++i) {
       const Value* carried = body->inputs()[i + 1];
-      if (!isTensor(carried) || canonical(body->outputs()[i + 1]) != carried) continue;
+      if (!isTensorOrNone(carried) || canonical(body->outputs()[i + 1]) != carried) continue;
       set(carried, node->input(i + 2));
       set(node->output(i), node->input(i + 2));
     }
   } else if (node->kind() == prim::unchecked_cast) {
-    if (isTensor(node->input(0)) && isTensor(node->output())) set(node->output(), node->input(0));
+    if (isTensorOrNone(node->input(0)) && isTensorOrNone(node->output())) set(node->output(), node->input(0));
   } else if (const Operator* op = writesOfNode(*node).op) {
     for (size_t i = 0; i < node->outputs().size(); ++i) {
       const auto argument = argumentOf(op->schema(), i);
@@ -150,15 +154,17 @@ void Places::visit(Block* block) {
   }
 }
 
-/// What both branches make is, after them, a tensor of its own.
+/// What both branches make, or one where the other has None, is, after them, a tensor of its own.
 void Places::join(const Node* node) {
   for (size_t i = 0; i < node->outputs().size(); ++i) {
     const Value* output = node->output(i);
-    const bool is_made = std::all_of(node->blocks().begin(), node->blocks().end(), [&](const Block* block) {
+    size_t num_made = 0, num_none = 0;
+    for (const Block* block : node->blocks()) {
       const Place* place = of(block->outputs()[i]);
-      return place && place->kind == Place::Kind::Root && place->root->owningBlock() == block;
-    });
-    if (is_made && isOwn(output)) add(output, {.root = output});
+      num_made += place && place->kind == Place::Kind::Root && place->root->owningBlock() == block;
+      num_none += isNoneConstant(block->outputs()[i]);
+    }
+    if (num_made > 0 && num_made + num_none == node->blocks().size() && isOwn(output)) add(output, {.root = output});
   }
 }
 

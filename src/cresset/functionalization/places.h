@@ -38,7 +38,7 @@ class Places {
   explicit Places(Graph& graph);
 
   /// Null if the value is no tensor, or may be at several places.
-  const Place* of(const Value* value) const;
+  const Place* of(const Value* value) const;  // of an Optional: that of the tensor, if it is one
   /// Whether the value is where its node has put it, and not another name for an older value.
   bool isOwn(const Value* value) const { return !same_.contains(value); }
 

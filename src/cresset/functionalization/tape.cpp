@@ -45,14 +45,13 @@ autograd::ViewInfo copyOf(const autograd::ViewInfo& info) {
   return {info.base_, info.view_fn().clone_and_set(), info.rev_view_fn()};
 }
 
-/// Not of a view that autograd can't make again after a write to its base, which raises where it is used.
-bool isKnown(const at::Tensor& tensor) {
+}  // namespace
+
+bool hasKnownPlace(const at::Tensor& tensor) {
   const auto* view = autograd::impl::get_view_autograd_meta(tensor);
   return !view || !view->has_bw_view() || view->get_creation_meta() == autograd::CreationMeta::DEFAULT ||
          view->get_attr_version() == tensor.unsafeGetTensorImpl()->version_counter().current_version();
 }
-
-}  // namespace
 
 void enterTape(const at::Tensor& outside, const at::Tensor& wrapper, at::Tensor (*plain)(const at::Tensor&)) {
   auto node = Nodes<std::decay_t<decltype(outside.grad_fn())>>::make(plain);
@@ -73,7 +72,7 @@ void leaveTape(const at::Tensor& tensor) {
 
 void sharePlace(const at::Tensor& from, const at::Tensor& to) {
   CRESSET_CHECK(from.requires_grad(), "only what requires gradients has a place on the tape");
-  if (!isKnown(from)) return;
+  if (!hasKnownPlace(from)) return;
   const autograd::Edge edge = autograd::impl::gradient_edge(from);
   const auto before = to.grad_fn();
   if (before == edge.function || to.is_view()) {
@@ -123,7 +122,7 @@ bool rebaseView(const at::Tensor& tensor, const at::Tensor& view) {
   const auto* example = autograd::impl::get_view_autograd_meta(view);
   auto* before = autograd::impl::get_view_autograd_meta(tensor);
   if (!example || !before || !example->has_bw_view() || !before->has_bw_view()) return false;
-  if (!isKnown(tensor)) return false;
+  if (!hasKnownPlace(tensor)) return false;
   // The place that it has after writes to other views of its base.
   autograd::Edge place;
   if (tensor.requires_grad() && !tensor.is_leaf()) place = autograd::impl::gradient_edge(tensor);

@@ -25,6 +25,10 @@ void sharePlace(const at::Tensor& from, const at::Tensor& to);
 /// nothing happens, if autograd can't write to the view, or the write has several results.
 bool recordWrite(const at::Tensor& view, const at::Tensor& wrapper);
 
+/// Whether autograd knows where the tensor is on the tape. Not of a view that it can't make again after a write to its
+/// base, which raises where it is recorded.
+bool hasKnownPlace(const at::Tensor& tensor);
+
 /// Raises what autograd does where an in-place operator writes to the tensor and is recorded.
 void checkInPlace(const at::Tensor& tensor);
 

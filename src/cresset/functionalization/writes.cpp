@@ -22,16 +22,6 @@
 
 namespace cresset {
 
-namespace {
-
-/// Whether values of the type are one tensor or none, not several in a container.
-bool isTensorOrNone(const c10::Type& type) {
-  const auto* optional = type.castRaw<c10::OptionalType>();
-  return (optional ? *optional->getElementType() : type).kind() == c10::TypeKind::TensorType;
-}
-
-}  // namespace
-
 std::unique_ptr<AliasDb> aliasesOfCalls(Graph& graph, bool inputs_are_distinct) {
   static const Symbol kMemory = Symbol::attr("memory");  // where setMemory keeps what it is told
   Node* inputs = graph.block()->paramNode();

@@ -262,6 +262,12 @@ void productsWithOne(Stack& stack, size_t count) {
   stack.emplace_back(std::move(products));
 }
 
+IValue copyIfWritten(IValue& self, const IValue& src) {
+  if (self.isTensor() && src.isTensor() && !self.toTensor().is_same(src.toTensor()))
+    self.toTensor().copy_(src.toTensor());
+  return std::move(self);
+}
+
 #define FLAG(NAME)                                                                        \
   {                                                                                       \
     "prim::" #NAME "(Tensor a) -> bool", kernel([](const Tensor& t) { return t.NAME(); }) \
@@ -318,6 +324,14 @@ constexpr Row kTensorRows[] = {
             (const Tensor& self, const Tensor& src), self.is_same(src) ? self : self.copy_(src)),
     {"cresset::copy_if_written_(Tensor(a!) self, Tensor src) -> Tensor(a!)",
      kernel([](const Tensor& self, const Tensor& src) -> Tensor { return self.is_same(src) ? self : self.copy_(src); })},
+    // The same of arguments that may be None, and are so before and after.
+    {"cresset::no_grad_copy_.optional(Tensor(a!)? self, Tensor? src) -> Tensor(a!)?",
+     kernel([](IValue& self, IValue& src) {
+       const at::NoGradGuard off;
+       return copyIfWritten(self, src);
+     })},
+    {"cresset::copy_if_written_.optional(Tensor(a!)? self, Tensor? src) -> Tensor(a!)?",
+     kernel([](IValue& self, IValue& src) { return copyIfWritten(self, src); })},
     // What a functional form is given that autograd may keep: not the memory of the argument, which is written at the end.
     {"cresset::apart_from(Tensor elements, Tensor argument) -> Tensor",
      kernel([](IValue& elements, const Tensor& argument) {
