@@ -730,7 +730,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
         for (const at::Tensor& other : others)
           if (shareStorage(other, tensor)) noteContainer(wrapperOf(enter(tensor).wrapper)->memory(), other);
       }
-      if (!wraps || wrapperOf(tensor) || !isFromOutside(tensor) || entries_.contains(tensor.unsafeGetTensorImpl()))
+      if (!wraps || !isFromOutside(tensor) || entries_.contains(tensor.unsafeGetTensorImpl()))
         return false;
       tellClientsOfWrites(tensor);
       tensor = wrapFresh(tensor, state_, makesInferenceTensors());

@@ -11,6 +11,7 @@
 #include "cresset/analysis/plain_types.h"
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/nesting.h"
 #include "cresset/ir/structure.h"
 #include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
@@ -25,12 +26,23 @@ bool isTensor(const Value* value) {
 }
 
 bool isTensorOrNone(const Value* value) {
-  return isTensorOrNone(*value->type());
+  return cresset::isTensorOrNone(*value->type());
+}
+
+/// Whether the node may change a list of numbers that comes in.
+bool mayChangeLists(const Node& node) {
+  const Operator* op = knownOperator(node);
+  if (!op) return !isStructural(node.kind()) && node.kind() != prim::GetAttr && node.kind() != prim::SetAttr;
+  const auto& arguments = op->schema().arguments();
+  return op->isMutable() && std::ranges::any_of(arguments, [](const c10::Argument& argument) {
+           return isWritten(argument) && argument.type()->kind() != c10::TypeKind::TensorType;
+         });
 }
 
 /// Whether nothing can change the list of numbers that an operator has as an argument.
-bool isSettled(const Value* argument) {
+bool isSettled(const Value* argument, bool lists_change) {
   if (argument->type()->kind() != c10::TypeKind::ListType || isConstant(argument)) return true;
+  if (argument->node() == argument->node()->graph().block()->paramNode()) return !lists_change;
   if (argument->node()->kind() != prim::ListConstruct) return false;
   const auto uses = argument->uses();
   return std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
@@ -89,7 +101,9 @@ TensorWritesOfNode writesOfNode(const Node& node) {
   return writes;
 }
 
-Places::Places(Graph& graph) : sizes_change_(tensorWrites(graph) != TensorWrites::Elements) {
+Places::Places(Graph& graph)
+    : sizes_change_(tensorWrites(graph) != TensorWrites::Elements),
+      lists_change_(anyNode(graph.block(), [](Node* node) { return mayChangeLists(*node); })) {
   findSame(graph.block());
   for (const Value* input : graph.inputs()) {
     if (isTensorOrNone(input)) add(input, {.root = input});
@@ -192,7 +206,7 @@ void Places::visit(Node* node) {
     if (!base || base->depth == kMaxViewDepth) return;
     if (node->outputs().size() != 1 || node->inputs().size() != op->schema().arguments().size()) return;
     for (const Value* argument : node->inputs()) {
-      if (!isSettled(argument)) return;
+      if (!isSettled(argument, lists_change_)) return;
       // Of further tensors views take the sizes.
       if (argument != node->input(0) && isTensor(argument) && sizes_change_) return;
     }

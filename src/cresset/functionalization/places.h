@@ -52,6 +52,7 @@ class Places {
   void add(const Value* value, Place place);
 
   const bool sizes_change_;                              // something in the graph changes sizes of tensors
+  const bool lists_change_;                              // … or may change lists of numbers that come in
   std::unordered_map<const Value*, const Value*> same_;  // what has another name
   std::unordered_map<const Value*, const Place*> places_;
   std::deque<Place> all_;

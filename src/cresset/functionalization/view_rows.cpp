@@ -75,7 +75,7 @@ def with_part(base: Tensor, view: Tensor, part: int) -> Tensor:
 
 # Copies.
 def conjugated(x: Tensor) -> Tensor:
-  return torch.ops.aten._conj_copy(x) if x.is_complex() else x
+  return torch.conj_physical(x) if x.is_complex() else x
 
 def as_complex(x: Tensor) -> Tensor:
   # PyTorch's copy has no derivative; it says what is wrong with the sizes.

@@ -1,8 +1,10 @@
 #include "cresset/ops/call_replacements.h"
 
 #include <ATen/Functions.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/Metaprogramming.h>
 
 #include <algorithm>
 #include <numeric>
@@ -18,19 +20,25 @@ bool isTransformed() {
   return c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchDynamicLayerFrontMode);
 }
 
-/// Whether autograd would record a result of complex numbers, which it refuses for scatters.
+/// Whether autograd would record a result of complex numbers, which it refuses for scatters and copies of views.
+bool isComplexAndRecorded(const at::Tensor& self) {
+  return self.is_complex() && at::GradMode::is_enabled() && self.requires_grad();
+}
 bool isComplexAndRecorded(const at::Tensor& self, const at::Tensor& src) {
-  return self.is_complex() && src.is_complex() && self.scalar_type() == src.scalar_type() &&
-         at::GradMode::is_enabled() && (self.requires_grad() || src.requires_grad());
+  return self.is_complex() && self.scalar_type() == src.scalar_type() &&
+         (isComplexAndRecorded(self) || isComplexAndRecorded(src));
+}
+
+at::Tensor partsOf(const at::Tensor& complex) {
+  return at::view_as_real(complex.resolve_conj());
 }
 
 /// With bounds that lie within the size. Of complex numbers that autograd records, by their real and imaginary parts.
 at::Tensor scattered(
     const at::Tensor& self, const at::Tensor& src, int64_t dim, int64_t start, int64_t end, int64_t step) {
   if (!isComplexAndRecorded(self, src)) return at::slice_scatter(self, src, dim, start, end, step);
-  const auto parts = [](const at::Tensor& tensor) { return at::view_as_real(tensor.resolve_conj()); };
   const int64_t place = dim < 0 ? dim + self.dim() : dim;
-  return at::view_as_complex(at::slice_scatter(parts(self), parts(src), place, start, end, step));
+  return at::view_as_complex(at::slice_scatter(partsOf(self), partsOf(src), place, start, end, step));
 }
 
 /// The rule of vmap writes `src` to each index of the dimension in turn, all of them the same one, so that a gradient
@@ -70,15 +78,48 @@ bool sliceScatterWithinBounds(std::vector<c10::IValue>& stack) {
   return true;
 }
 
+bool diagonalScatterByParts(std::vector<c10::IValue>& stack) {
+  const c10::IValue* arguments = stack.data() + stack.size() - 5;
+  const at::Tensor &self = arguments[0].toTensor(), &src = arguments[1].toTensor();
+  if (!isComplexAndRecorded(self, src)) return false;
+  const auto place = [&](const c10::IValue& dim) { return dim.toInt() < 0 ? dim.toInt() + self.dim() : dim.toInt(); };
+  // The diagonal is the last dimension of `src`; of the parts it comes after what tells real from imaginary.
+  const at::Tensor diagonal = partsOf(src).movedim(-1, -2);
+  at::Tensor result = at::view_as_complex(
+      at::diagonal_scatter(partsOf(self), diagonal, arguments[2].toInt(), place(arguments[3]), place(arguments[4])));
+  stack.resize(stack.size() - 5);
+  stack.emplace_back(std::move(result));
+  return true;
+}
+
+/// A copy of a view, as the view and a copy of that.
+template <class View>
+bool callViewThenCopy(std::vector<c10::IValue>& stack) {
+  static const c10::OperatorHandle view =
+      c10::Dispatcher::singleton().findSchemaOrThrow(View::name, View::overload_name);
+  view.callBoxed(&stack);
+  const auto copied = [](const at::Tensor& tensor) { return tensor.clone(at::MemoryFormat::Contiguous); };
+  if (stack.back().isTensor()) {
+    stack.back() = copied(stack.back().toTensor());
+  } else {
+    std::vector<at::Tensor> parts = stack.back().toTensorVector();
+    for (at::Tensor& part : parts) part = copied(part);
+    stack.back() = std::move(parts);
+  }
+  return true;
+}
+
+template <class View>
+bool viewThenCopy(std::vector<c10::IValue>& stack) {
+  using Schema = typename View::schema;
+  constexpr size_t kArguments = c10::guts::infer_function_traits_t<Schema>::number_of_parameters;
+  return isComplexAndRecorded(stack[stack.size() - kArguments].toTensor()) && callViewThenCopy<View>(stack);
+}
+
 /// vmap has no rule for it.
 bool splitThenCopy(std::vector<c10::IValue>& stack) {
-  if (!isTransformed()) return false;
-  const c10::IValue* arguments = stack.data() + stack.size() - 3;
-  std::vector<at::Tensor> parts = at::split(arguments[0].toTensor(), arguments[1].toInt(), arguments[2].toInt());
-  for (at::Tensor& part : parts) part = part.clone(at::MemoryFormat::Contiguous);
-  stack.resize(stack.size() - 3);
-  stack.emplace_back(std::move(parts));
-  return true;
+  return isTransformed() ? callViewThenCopy<at::_ops::split_Tensor>(stack)
+                         : viewThenCopy<at::_ops::split_Tensor>(stack);
 }
 
 /// Forward mode makes the tangent of a norm of all elements one of as many dimensions as they have; that of a norm of
