@@ -10,6 +10,7 @@
 #include "cresset/analysis/facts.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/functionalization/view_rows.h"
+#include "cresset/functionalization/writes.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/nesting.h"
 #include "cresset/ir/structure.h"
@@ -31,10 +32,9 @@ bool isTensorOrNone(const Value* value) {
 
 /// Whether the node may change a list of numbers that comes in.
 bool mayChangeLists(const Node& node) {
+  if (runsUnknown(node)) return true;
   const Operator* op = knownOperator(node);
-  if (!op) return !isStructural(node.kind()) && node.kind() != prim::GetAttr && node.kind() != prim::SetAttr;
-  const auto& arguments = op->schema().arguments();
-  return op->isMutable() && std::ranges::any_of(arguments, [](const c10::Argument& argument) {
+  return op && op->isMutable() && std::ranges::any_of(op->schema().arguments(), [](const c10::Argument& argument) {
            return isWritten(argument) && argument.type()->kind() != c10::TypeKind::TensorType;
          });
 }
