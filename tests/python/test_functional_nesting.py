@@ -439,3 +439,71 @@ def test_as_strided_reaches_all_of_a_storage():
     expected, found = program(z[1]), cresset.functionalize(program)(other[1])
     for a, b in zip((*expected, z), (*found, other), strict=True):
         assert torch.equal(a, b)
+
+
+def test_sizes_that_change_in_nested_levels():
+    """Of what the innermost program makes without a tensor."""
+
+    def resized(x):
+        z = torch.empty(0)
+        torch.add(x, 1, out=z)
+        u = torch.zeros(4)
+        u.resize_(2, 3).fill_(1)
+        v = torch.zeros(0, dtype=torch.long)
+        torch.sort(x, out=(torch.empty(0), v))
+        w = torch.ones(3)
+        w.resize_(1)
+        w.add_(x.sum())
+        return z, u, v, w, w[0] * 2
+
+    x = torch.tensor([3.0, 1.0, 2.0])
+    expected = resized(x)
+    form = resized
+    for _ in range(3):
+        form = cresset.functionalize(form)
+        for a, b in zip(expected, form(x), strict=True):
+            assert torch.equal(a, b) and a.stride() == b.stride()
+
+
+def test_backends_in_nested_levels():
+    """A tensor that the nested program makes is one of its own, which its backend may replace."""
+
+    def program(x):
+        z = torch.zeros(3)
+        cresset.functional.replace(z, cresset.functional.unwrap(x + 0) * 1)
+        cresset.functional.commit_update(z)
+        return z + 1
+
+    x = torch.tensor([1.0, 2.0, 3.0])
+    assert torch.equal(cresset.functionalize(program)(x), x + 1)
+
+
+def test_views_that_autograd_can_not_make_again():
+    """They may be used where nothing is recorded, as in eager PyTorch."""
+
+    def given():
+        base = torch.ones(3, 2, requires_grad=True) * 1
+        with torch.no_grad():
+            view = base[0]
+        base.mul_(2)
+        return view
+
+    def unrecorded(view):
+        with torch.no_grad():
+            first = view + 1
+            view.mul_(3)
+        return first, view.detach() + 1
+
+    def caught(view):
+        with torch.no_grad():
+            first = view + 1
+        try:
+            return first, view * 2
+        except RuntimeError as error:
+            return first, torch.tensor([float("no_grad mode" in str(error))])
+
+    for program in (unrecorded, caught):
+        views = given(), given()
+        expected, found = program(views[0]), cresset.functionalize(program)(views[1])
+        for a, b in zip((*expected, views[0].detach()), (*found, views[1].detach()), strict=True):
+            assert torch.equal(a, b)

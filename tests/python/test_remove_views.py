@@ -445,3 +445,53 @@ def test_gradients_of_complex_views():
     assert impure_nodes(without_views(plain).graph) == []
     with pytest.raises(RuntimeError, match="size 2"):
         without_views(plain)(torch.ones(2, 3))
+
+
+#: Of a: complex, 4 by 6.
+COMPLEX_VIEWS = {
+    "select": "a[1]",
+    "slice": "a[1:, ::2]",
+    "view": "a.view(2, 12)",
+    "reshape": "a.t().reshape(2, 12)",
+    "t": "a.t()",
+    "transpose": "a.transpose(0, 1)",
+    "permute": "a.permute(1, 0)",
+    "unsqueeze": "a.unsqueeze(1)",
+    "squeeze": "a[:1].squeeze(0)",
+    "expand": "a[:1].expand(4, 6)",
+    "diagonal": "a.diagonal(1)",
+    "unbind": "a.unbind(1)[2]",
+    "split": "a.split(4, 1)[1]",
+    "split sizes": "a.split([2, 4], 1)[0]",
+    "chunk": "a.chunk(4, 1)[3]",
+    "unfold": "a.unfold(1, 3, 2)",
+    "conj": "a.conj()",
+    "part of conj": "a.conj()[0]",
+    "real": "a.real",
+    "imag": "a.imag",
+    "conjugate transposed": "a.mH",
+    "flatten": "a.flatten()",
+}
+
+
+@pytest.mark.parametrize("written", [False, True])
+@pytest.mark.parametrize("view", COMPLEX_VIEWS)
+def test_gradients_of_copies_of_complex_numbers(view, written):
+    """PyTorch's copies of views have no derivatives of complex results."""
+    write = "" if not written or view in ("expand", "unfold") else "  b.mul_(b + 1)\n"
+    if view in ("expand", "unfold", "reshape") and written:
+        pytest.skip("several of its elements may be one, or it is no view")
+    source = f"def f(x: Tensor):\n  a = torch.view_as_complex(x * 1)\n  b = {COMPLEX_VIEWS[view]}\n{write}  return b * 2, a\n"
+    plain = cresset.CompilationUnit(source).f
+    functional = without_views(plain)
+    results = []
+    for function in (plain, functional):
+        x = torch.randn(4, 6, 2, generator=torch.manual_seed(3)).requires_grad_()
+        found = [torch.view_as_real(r.resolve_conj()) if r.is_complex() else r for r in function(x)]
+        results.append([*found, *torch.autograd.grad(sum((r * r).sum() for r in found), x)])
+    for a, b in zip(*results, strict=True):
+        torch.testing.assert_close(a, b)
+    with torch.no_grad():
+        x = torch.randn(4, 6, 2, generator=torch.manual_seed(3))
+        for a, b in zip(plain(x), functional(x), strict=True):
+            assert torch.equal(a, b)

@@ -2,7 +2,9 @@
 
 import copy
 import functools
+import gc
 import inspect
+import io
 import linecache
 import math
 import pickle
@@ -559,3 +561,75 @@ def test_sizes_of_torch_nn():
         # str of torch.jit's schema with a default of such a type is an error.
         assert [str(a.type) for a in theirs.schema.arguments] == [str(a.type) for a in ours.schema.arguments]
         assert [theirs(*a) for a in arguments] == [ours(*a) for a in arguments]
+
+
+def test_functions_of_other_programs_are_called():
+    """Of a CompilationUnit, of a graph, functionalized: the program has a copy."""
+    unit = cresset.CompilationUnit(
+        "def helper(x: Tensor, n: int):\n  return x * n\n"
+        "def scaled(x: Tensor, n: int = 3):\n  y = helper(x, n)\n  y.add_(1)\n  return y\n"
+        "def fails(x: Tensor):\n  raise ValueError('no such thing')\n  return x\n"
+    )
+    scaled, fails = unit.scaled, unit.fails
+    pure = cresset.functionalize(scaled)
+    from_graph = cresset.function_from_graph("from_graph", scaled.inlined_graph)
+
+    def program(x: torch.Tensor):
+        a = scaled(x) + scaled(x, n=2)
+        b = pure(x, 4)
+        return a, b, from_graph(x, 1)
+
+    x = torch.arange(4.0)
+    expected = (x * 5 + 2, x * 4 + 1, x + 1)
+    plain = cresset.script(program)
+    buffer = io.BytesIO()
+    cresset.save(plain, buffer)
+    buffer.seek(0)
+    for function in (plain, plain, plain, cresset.load(buffer)):
+        for a, b in zip(function(x), expected, strict=True):
+            assert torch.equal(a, b)
+    assert "scaled" in plain.code
+
+    @cresset.script
+    def raises(x: torch.Tensor):
+        return fails(x)
+
+    with pytest.raises(RuntimeError, match="no such thing"):
+        raises(x)
+
+
+def test_functions_of_other_programs_with_their_classes():
+    unit = cresset.CompilationUnit(
+        "class Pair(NamedTuple):\n  a: Tensor\n  b: int\n"
+        "def pair(x: Tensor) -> Pair:\n  return Pair(x + 1, 2)\n"
+        "def total(p: Pair) -> Tensor:\n  return p.a * p.b\n"
+    )
+    pair, total = unit.pair, unit.total
+
+    @cresset.script
+    def program(x: torch.Tensor):
+        p = pair(x)
+        return total(p), p.b
+
+    del unit
+    gc.collect()
+    for _ in range(3):
+        assert torch.equal(program(torch.ones(2))[0], torch.full((2,), 4.0))
+
+
+def test_programs_that_call_another_one_do_not_keep_each_other():
+    before = cresset._C._live_programs()
+    unit = cresset.CompilationUnit("def f(x: Tensor):\n  return x + 1\n")
+    f = unit.f
+    program = cresset.script(using(f))
+    assert program(torch.zeros(1)).item() == 2
+    del unit, f, program
+    gc.collect()
+    assert cresset._C._live_programs() <= before
+
+
+def using(function):
+    def program(x: torch.Tensor):
+        return function(function(x))
+
+    return program

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "cresset/frontend/calls.h"
+#include "cresset/passes/pass.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/program/definition_lock.h"
 #include "cresset/python/script_declarations.h"
@@ -43,6 +44,7 @@ struct Compilation {
   std::vector<std::shared_ptr<Program>> held;
   std::vector<std::unique_ptr<DefinitionScope>> scopes;  // of this session's program and others that it adds to
   std::unordered_set<Program*> changed;                  // their programs
+  std::unordered_map<const Function*, Function*> copies;  // of functions of programs that are not Python's
 
   static Compilation& get() {
     static auto* instance = new Compilation;
@@ -250,6 +252,24 @@ Function& declareBody(const c10::QualifiedName& name, FunctionBody body, py::han
   return function;
 }
 
+Function& declareCopy(Function& original, const SourceRange& range) {
+  auto& state = Compilation::get();
+  if (const auto known = state.copies.find(&original); known != state.copies.end()) return *known->second;
+  ScriptSession::hold(original.program().shared_from_this());
+  original.ensure_defined();
+  const std::shared_ptr<Graph> body = original.graph()->copy();
+  inlineCalls(*body);
+  const c10::QualifiedName& name = original.qualname();
+  Program& program = currentProgram();
+  const InProgram here(program);
+  Function& copy = program.declare(
+      program.mangle(name.prefix().empty() ? c10::QualifiedName("__torch__", name.name()) : name),
+      [body](Function& declared) { declared.setGraph(body); });
+  copy.setSchema(original.getSchema());
+  enqueue(copy, range);
+  return *(state.copies[&original] = &copy);
+}
+
 struct ScriptSession::Impl {
   std::unique_lock<std::recursive_mutex> lock;
   bool outermost = false;
@@ -279,6 +299,7 @@ ScriptSession::~ScriptSession() {
   state.warnings.clear();
   state.scopes.clear();
   state.changed.clear();
+  state.copies.clear();
   // The end of a program may run Python code, and that another session.
   const auto programs = std::exchange(state.programs, {}), held = std::exchange(state.held, {});
   impl_->lock.unlock();

@@ -462,12 +462,8 @@ SugaredValuePtr functionValue(py::handle object, const SourceRange& range, const
 }
 
 SugaredValuePtr scriptFunctionValue(Function* function, const SourceRange& range) {
-  if (&function->program().definitionMutex() != &currentProgram().definitionMutex()) {
-    throw UserError(
-        "the script function '" + function->qualname().qualifiedName() +
-            "' belongs to an archive or a CompilationUnit: a script can't call code of another program",
-        range);
-  }
+  if (&function->program().definitionMutex() != &currentProgram().definitionMutex())
+    return std::make_shared<FunctionValue>(&declareCopy(*function, range));
   ScriptSession::hold(function->program().shared_from_this());
   return std::make_shared<FunctionValue>(function);
 }
