@@ -30,6 +30,11 @@ bool isTensorOrNone(const Value* value) {
   return cresset::isTensorOrNone(*value->type());
 }
 
+/// Whether it is what a block returns that raises before.
+bool isUninitialized(const Value& value) {
+  return value.node()->kind() == prim::Uninitialized;
+}
+
 /// Whether the node may change a list of numbers that comes in.
 bool mayChangeLists(const Node& node) {
   if (runsUnknown(node)) return true;
@@ -121,6 +126,18 @@ const Value* Places::canonical(const Value* value) const {
   return value;
 }
 
+/// What comes out of the branches: the same from both, or from the one that returns. Null if it is made in a branch.
+const Value* Places::returnedBy(const Node& branches, size_t i) const {
+  const Value* result = nullptr;
+  for (const Block* block : branches.blocks()) {
+    const Value* one = canonical(block->outputs()[i]);
+    if (isUninitialized(*one)) continue;
+    if (one->owningBlock() == block || (result && one != result)) return nullptr;
+    result = one;
+  }
+  return result;
+}
+
 /// Inner blocks first, so that what a loop hands on is known when the loop is met.
 void Places::findSame(Block* block) {
   for (Node* node : block->nodes()) {
@@ -134,8 +151,8 @@ void Places::findSameIn(Node* node) {
   const auto set = [&](const Value* value, const Value* other) { same_[value] = canonical(other); };
   if (node->kind() == prim::If) {
     for (size_t i = 0; i < node->outputs().size(); ++i) {
-      const Value* one = canonical(node->blocks()[0]->outputs()[i]);
-      if (isTensorOrNone(node->output(i)) && one == canonical(node->blocks()[1]->outputs()[i])) set(node->output(i), one);
+      const Value* one = returnedBy(*node, i);
+      if (one && isTensorOrNone(node->output(i))) set(node->output(i), one);
     }
   } else if (node->kind() == prim::Loop) {
     const Block* body = node->blocks()[0];
@@ -168,7 +185,7 @@ void Places::visit(Block* block) {
   }
 }
 
-/// What both branches make, or one where the other has None, is, after them, a tensor of its own.
+/// What both branches make, or one where the other has None or raises, is, after them, a tensor of its own.
 void Places::join(const Node* node) {
   for (size_t i = 0; i < node->outputs().size(); ++i) {
     const Value* output = node->output(i);
@@ -176,7 +193,7 @@ void Places::join(const Node* node) {
     for (const Block* block : node->blocks()) {
       const Place* place = of(block->outputs()[i]);
       num_made += place && place->kind == Place::Kind::Root && place->root->owningBlock() == block;
-      num_none += isNoneConstant(block->outputs()[i]);
+      num_none += isNoneConstant(block->outputs()[i]) || isUninitialized(*block->outputs()[i]);
     }
     if (num_made > 0 && num_made + num_none == node->blocks().size() && isOwn(output)) add(output, {.root = output});
   }

@@ -46,6 +46,7 @@ class Places {
   void findSame(Block* block);
   void findSameIn(Node* node);
   const Value* canonical(const Value* value) const;
+  const Value* returnedBy(const Node& branches, size_t i) const;
   void visit(Block* block);
   void visit(Node* node);
   void join(const Node* node);
