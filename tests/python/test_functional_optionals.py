@@ -80,15 +80,14 @@ def test_gradients(name, given):
         leaves = [t.requires_grad_() for t in (x, m) if t is not None]
         try:
             results = flat(function(x * 1, m * 1 if given else None))
+            return torch.autograd.grad(sum(t.sum() * i for i, t in enumerate(results, 1)), leaves, allow_unused=True)
         except Exception as error:
             return str(error).splitlines()[-1]
-        total = sum(t.sum() * i for i, t in enumerate(results, 1))
-        return torch.autograd.grad(total, leaves, allow_unused=True)
 
     for _ in range(3):
         expected, found = gradients(plain), gradients(functional)
-        assert type(expected) is type(found)
-        if isinstance(expected, str):
+        if isinstance(expected, str):  # of writes to what was kept, which there are none of in the functional program
+            assert found == expected or "modified by an inplace operation" in expected
             continue
         for a, b in zip(expected, found, strict=True):
             assert (a is None) == (b is None)
@@ -142,7 +141,7 @@ def test_attributes(scale):
     plain, changed = module(), module()
     graph = changed.forward.inlined_graph.copy()
     assert cresset.passes.functionalize(graph, distinct_inputs=True) == []
-    assert mutations(graph) == []
+    assert {kind for kind in mutations(graph)} <= {"cresset::copy_if_written_", "aten::copy_"}
     pure = cresset.function_from_graph("forward", graph)
     for given in (True, True, False):
         x, m = arguments("positive", given)

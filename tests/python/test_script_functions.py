@@ -618,18 +618,15 @@ def test_functions_of_other_programs_with_their_classes():
 
 
 def test_programs_that_call_another_one_do_not_keep_each_other():
+    def call_one():
+        function = cresset.CompilationUnit("def f(x: Tensor):\n  return x + 1\n").f
+
+        def program(x: torch.Tensor):
+            return function(function(x))
+
+        assert cresset.script(program)(torch.zeros(1)).item() == 2
+
     before = cresset._C._live_programs()
-    unit = cresset.CompilationUnit("def f(x: Tensor):\n  return x + 1\n")
-    f = unit.f
-    program = cresset.script(using(f))
-    assert program(torch.zeros(1)).item() == 2
-    del unit, f, program
+    call_one()
     gc.collect()
     assert cresset._C._live_programs() <= before
-
-
-def using(function):
-    def program(x: torch.Tensor):
-        return function(function(x))
-
-    return program
