@@ -730,8 +730,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
         for (const at::Tensor& other : others)
           if (shareStorage(other, tensor)) noteContainer(wrapperOf(enter(tensor).wrapper)->memory(), other);
       }
-      if (!wraps || !isFromOutside(tensor) || entries_.contains(tensor.unsafeGetTensorImpl()))
-        return false;
+      if (!wraps || !isFromOutside(tensor) || entries_.contains(tensor.unsafeGetTensorImpl())) return false;
       tellClientsOfWrites(tensor);
       tensor = wrapFresh(tensor, state_, makesInferenceTensors());
       return true;
@@ -792,7 +791,7 @@ at::Tensor Level::wrapperOfProgram(const at::Tensor& tensor, const char* functio
 }
 
 at::Tensor Level::wrap(const at::Tensor& tensor) {
-  if (wrapperOf(tensor) || !isFromOutside(tensor))
+  if (!isFromOutside(tensor))
     throw UserError(
         "cresset.functional.wrap takes a tensor with memory of its own that is not sparse, quantized or nested: one "
         "from "
@@ -811,7 +810,7 @@ void Level::replace(const at::Tensor& tensor, const at::Tensor& value) {
         "cresset.functional.replace would lose a gradient: detach the tensor, or call it under torch.no_grad()");
   }
   if (value.scalar_type() != wrapper.scalar_type() || value.sym_sizes() != wrapper.sym_sizes() ||
-      value.device() != wrapper.device() || wrapperOf(value)) {
+      value.device() != wrapper.device() || !isFromOutside(value)) {
     throw UserError(
         "cresset.functional.replace takes a value with the dtype, sizes and device of the tensor, and with memory: "
         "from "

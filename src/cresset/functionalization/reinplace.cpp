@@ -553,7 +553,8 @@ class Reinplacement {
       for (Block* inner : node->blocks()) findChains(inner);
       if (isClosingCopy(*node)) {
         const bool is_tensor = node->input(0)->type()->kind() == c10::TypeKind::TensorType;
-        if (is_tensor && !node->output()->hasUses()) add(Chain(Chain::Kind::Input, node->input(1), node->input(0), node));
+        if (is_tensor && !node->output()->hasUses())
+          add(Chain(Chain::Kind::Input, node->input(1), node->input(0), node));
         continue;
       }
       for (Value* output : node->outputs()) {

@@ -127,8 +127,9 @@ Mark markOf(py::handle function);
 /// is taken), and compiled before the session ends. It is known as long as its Program lives. `range` is where it is
 /// used, for the stack of compilation; empty if from Python.
 Function& declareFunction(py::handle function, const SourceRange& range);
-/// A copy, its calls inlined, of a function whose program is not of Python's family (an archive's, a CompilationUnit's),
-/// in the program to which belongs what is declared now: one in each session. It keeps the rules of its program.
+/// A copy, its calls inlined, of a function whose program is not of Python's family (an archive's, a
+/// CompilationUnit's), in the program to which belongs what is declared now: one in each session. It keeps the rules of
+/// its program.
 Function& declareCopy(Function& original, const SourceRange& range);
 /// From now on, the Python function keeps what declareFunction made of it.
 void keepCompiled(py::handle function);

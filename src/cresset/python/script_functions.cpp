@@ -42,8 +42,8 @@ struct Compilation {
   std::vector<std::pair<SourceRange, std::string>> attributes;  // functions that modules hold, where they are used
   std::vector<std::shared_ptr<Program>> programs;               // to which what is declared belongs, innermost last
   std::vector<std::shared_ptr<Program>> held;
-  std::vector<std::unique_ptr<DefinitionScope>> scopes;  // of this session's program and others that it adds to
-  std::unordered_set<Program*> changed;                  // their programs
+  std::vector<std::unique_ptr<DefinitionScope>> scopes;   // of this session's program and others that it adds to
+  std::unordered_set<Program*> changed;                   // their programs
   std::unordered_map<const Function*, Function*> copies;  // of functions of programs that are not Python's
 
   static Compilation& get() {
