@@ -470,8 +470,9 @@ def test_backends_in_nested_levels():
 
     def program(x):
         z = torch.zeros(3)
+        value = cresset.functional.unwrap(x)
         with cresset.functional.redispatch_to_next():
-            value = cresset.functional.unwrap(x) * 1
+            value = value * 1
         cresset.functional.replace(z, value)
         cresset.functional.commit_update(z)
         return z + 1
