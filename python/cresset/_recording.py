@@ -1514,6 +1514,9 @@ class Recorder(
         if type(container) is Fresh and container.kind is list and self.is_number(index):
             self.set_element(container, index, value)
             return
+        if type(container) is Fresh and container.kind is list and self.is_slice(index) and self.is_sequence(value):
+            self.change_part_of_list(container, index, self.parts_of(value), "an assignment to a slice")
+            return
         if isinstance(container, Value) and not isinstance(container, Fresh) and type(container.object) in DICTS:
             self.typed(container)
             key = self.key_of_tensor(index) if self.is_tensor(index) else self.key(index, (str, int))
@@ -1556,6 +1559,9 @@ class Recorder(
             return
         if type(container) is Value and type(container.object) is dict:
             self.delete_item(container, self.key(index))
+            return
+        if type(container) is Fresh and container.kind is list:
+            self.change_part_of_list(container, index, None, "an element that is deleted")
             return
         if not isinstance(container, Keywords):
             raise NoRow("an element that is deleted")

@@ -1445,12 +1445,7 @@ class Calls:
             return
 
         def finish(items):
-            for item in items:
-                self.constant_of_set(item)
-            kinds = {type(item.object) for item in items}
-            if kinds - {int, bool} and kinds != {str}:
-                raise NoRow("a sorted of other than ints or texts")
-            self.pending = Fresh(list, sorted(items, key=lambda item: item.object))
+            self.pending = Fresh(list, self.in_order(items, "a sorted"))
 
         if isinstance(value, NewSet):
             finish(list({item.object: item for item in value.items}.values()))

@@ -11,6 +11,7 @@ from collections import OrderedDict
 
 import torch
 
+from . import _frames
 from ._recording_defaults import DEFAULTDICT
 from ._recording_values import (
     COMPARED,
@@ -439,11 +440,7 @@ class Containers:
             return
 
         def change(now):
-            if any(self.holds(value, made) or not is_object(value) for value in now):
-                raise NoRow(f"a call of list.{name}")
-            before = list(items)
-            self.undo.append(lambda: items.__setitem__(slice(None), before))
-            items[:] = now
+            self.change_list(made, now, f"a call of list.{name}")
 
         if name == "extend" and len(rest) == 1:
 
@@ -474,8 +471,56 @@ class Containers:
             change(items[::-1] if name == "reverse" else [])
         elif name == "copy" and not rest:
             self.pending = Fresh(list, list(items))
+        elif name == "sort" and not rest:
+            change(self.in_order(items, "a list.sort"))
+        elif name == "remove" and len(rest) == 1 and isinstance(rest[0], Value) and not isinstance(rest[0], Fresh):
+            for value in (rest[0], *items):
+                self.constant_of_set(value)
+            objects = [value.object for value in items]
+            if rest[0].object not in objects:
+                raise NoRow("an element that is not there")
+            place = objects.index(rest[0].object)
+            change([*items[:place], *items[place + 1 :]])
         else:
             raise NoRow(f"a call of list.{name}")
+
+    def change_list(self, made, now, what):
+        """Gives a list that the plan makes, and has not made yet, these elements."""
+        if type(made) is not Fresh or made.kind is not list or made.register is not None:
+            raise NoRow(what)
+        if any(self.holds(value, made) or not is_object(value) for value in now):
+            raise NoRow(what)
+        items, before = made.items, list(made.items)
+        self.undo.append(lambda: items.__setitem__(slice(None), before))
+        items[:] = now
+
+    def change_part_of_list(self, made, index, parts, what):
+        """Sets the elements of a slice, or deletes an element or those of a slice (`parts` is None)."""
+        if self.is_number(index):
+            self.pin(index)
+        elif not self.is_slice(index) or not index.fixed:
+            raise NoRow(what)
+        if type(index.object) not in (int, slice):
+            raise NoRow(what)
+        now = list(made.items)
+        try:
+            if parts is None:
+                del now[index.object]
+            else:
+                now[index.object] = parts
+        except (IndexError, ValueError) as error:  # no such element, or not as many as the slice has
+            _frames.raise_of_handler(error)
+            raise NoRow(what) from None
+        self.change_list(made, now, what)
+
+    def in_order(self, items, what):
+        """The elements in order, if they are constants."""
+        for item in items:
+            self.constant_of_set(item)
+        kinds = {type(item.object) for item in items}
+        if kinds - {int, bool} and kinds != {str}:
+            raise NoRow(f"{what} of other than ints or texts")
+        return sorted(items, key=lambda item: item.object)
 
     def contains_object(self, items, value):
         """Whether one of the elements is, or equals, an object that compares without code of the program's; checked."""

@@ -637,7 +637,8 @@ METHODS_OF_DICTS = {
 }
 #: Methods of lists that the plan makes.
 METHODS_OF_LISTS = {
-    list.__dict__[name]: name for name in ("extend", "insert", "pop", "reverse", "copy", "clear", "count", "index")
+    list.__dict__[name]: name
+    for name in ("extend", "insert", "pop", "remove", "reverse", "sort", "copy", "clear", "count", "index")
 }
 #: Methods of sets that the plan makes.
 METHODS_OF_SETS = ("add", "discard", "remove", "update")
