@@ -610,6 +610,38 @@ def test_methods_of_lists_that_are_made():
     agree(program)
 
 
+def test_parts_of_lists_that_are_made():
+    def program(x, given):
+        parts = [x, x + 1, x * 2, x * 3]
+        del parts[0]
+        parts[1:] = [x.sin(), *given]
+        del parts[-1:]
+        order = [3, 1, 2]
+        order.sort()
+        order.remove(2)
+        return parts[0] * order[1] + parts[1].cos(), parts, order, sorted(["b", "a"])
+
+    agree(program, ((X, [X * 4]), {}))
+
+    def at(x, place):
+        parts = [x, x + 1, x * 2]
+        del parts[place]
+        return parts[0].sin() * parts[1] + 1
+
+    agree(at, ((X, 0), {}), ((X, -1), {}), plans=None)
+
+    def fails(x, place):
+        y = (x + 1).sin()
+        parts = [y, x]
+        try:
+            del parts[place]
+        except IndexError:
+            return y.cos() * 2
+        return parts[0].cos() + 1
+
+    agree(fails, ((X, 0), {}), ((X, 5), {}), plans=None)
+
+
 def test_names_of_code():
     def reads(a, b):
         return a
