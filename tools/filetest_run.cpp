@@ -20,7 +20,11 @@
 #include "cresset/executor/executor.h"
 #include "cresset/executor/fact_checks.h"
 #include "cresset/executor/mode.h"
+#include "cresset/functionalization/functionalize.h"
 #include "cresset/interpreter/bailout.h"
+#include "cresset/interpreter/interpreter.h"
+#include "cresset/ir/verifier.h"
+#include "cresset/passes/pass.h"
 #include "cresset/static_runtime/static_program.h"
 #include "cresset/support/error.h"
 #include "filetest_calls.h"
@@ -278,16 +282,51 @@ std::string withoutPlans(const std::vector<Call>& calls) {
   return out;
 }
 
+/// Without gradients, as static modules and functionalized graphs run.
+std::vector<Run> withoutGradients(const TestFile& test, const Capture& capture) {
+  const GraphOptimizerEnabledGuard unoptimized(false);
+  const auto program = programOfTest(test);
+  std::vector<Run> runs;
+  for (const Call& call : callsOf(test, *program)) runs.push_back(captured(capture, call));
+  return runs;
+}
+
+/// The functions' graphs, calls inlined, without mutation, and with what is written into memory again: unoptimized,
+/// each does what the function does. With gradients it may raise where the function does not
+/// (docs/functionalization.md).
+void compareFunctionalized(const TestFile& test, const Capture& capture) {
+  const c10::AutoGradMode no_gradients(false);
+  const std::vector<Run> expected = withoutGradients(test, capture);
+  const GraphOptimizerEnabledGuard unoptimized(false);
+  for (const bool reinplaced : {false, true}) {
+    const auto program = programOfTest(test);
+    const std::vector<Call> calls = callsOf(test, *program);
+    std::unordered_map<Function*, std::shared_ptr<const Code>> rewritten;
+    for (size_t k = 0; k < calls.size(); ++k) {
+      Function& function = *calls[k].function;
+      std::shared_ptr<const Code>& code = rewritten[&function];
+      if (!code) {
+        const std::shared_ptr<Graph> graph = function.graph()->copy();
+        inlineCalls(*graph);
+        functionalize(*graph, /*inputs_are_distinct=*/false);
+        tidyFunctional(*graph);
+        if (reinplaced) reinplace(*graph, /*inputs_are_distinct=*/false);
+        verify(*graph);
+        code = emitCode(graph, function.name());
+      }
+      const auto how = [&](Stack& stack) { runCode(*code, stack); };
+      compare(
+          reinplaced ? "functionalized and computed in place" : "functionalized", calls[k], expected[k],
+          captured(capture, calls[k], how));
+    }
+  }
+}
+
 /// Static modules of the functions, in memory that is filled with NaN after its use: each call does what it does
 /// unoptimized, without gradients.
 void compareStatic(const TestFile& test, const Capture& capture) {
   const c10::AutoGradMode no_gradients(false);
-  std::vector<Run> expected;
-  {
-    const GraphOptimizerEnabledGuard unoptimized(false);
-    const auto program = programOfTest(test);
-    for (const Call& call : callsOf(test, *program)) expected.push_back(captured(capture, call));
-  }
+  const std::vector<Run> expected = withoutGradients(test, capture);
   std::vector<StaticModuleOptions> all(3);
   all[1].manage_output_tensors = all[1].fill_freed_memory = true;
   all[2].memory_policy = MemoryPolicy::Precomputed;
@@ -346,6 +385,7 @@ std::string runCalls(const TestFile& test, const Capture& capture) {
   }
   setFailingGuard({});
   compareStatic(test, capture);
+  compareFunctionalized(test, capture);
   return out;
 }
 

@@ -1,5 +1,5 @@
 // The command `run`: calls run unoptimized, by plans, by plans that assert their facts, by plans whose guards fail,
-// and, without gradients, by static modules; all must do the same.
+// and, without gradients, by static modules and functionalized; all must do the same.
 #pragma once
 
 #include <functional>

@@ -3,8 +3,10 @@
 #include "test.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/core/jit_type.h>
 #include <ATen/ops/ones_ops.h>
+#include <ATen/ops/sum_ops.h>
 
 #include <atomic>
 #include <functional>
@@ -14,9 +16,16 @@
 #include <thread>
 #include <vector>
 
+#include "cresset/executor/executor.h"
+#include "cresset/executor/kernels.h"
+#include "cresset/functionalization/functionalize.h"
 #include "cresset/ir/printer.h"
+#include "cresset/module/compilation_unit.h"
+#include "cresset/module/freeze.h"
 #include "cresset/module/module.h"
+#include "cresset/static_runtime/static_module.h"
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 #include "small_archive.h"
 
 using namespace cresset;
@@ -25,8 +34,12 @@ namespace {
 
 constexpr int kThreads = 16;
 
+at::Tensor onesOf(const std::vector<int64_t>& sizes, at::ScalarType dtype = at::kFloat) {
+  return at::_ops::ones::call(c10::fromIntArrayRefSlow(sizes), dtype, std::nullopt, std::nullopt, std::nullopt);
+}
+
 at::Tensor ones() {
-  return at::_ops::ones::call(c10::fromIntArrayRefSlow({2, 2}), std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  return onesOf({2, 2});
 }
 
 Module loadSmall(const std::string& bytes) {
@@ -162,4 +175,119 @@ TEST_CASE("threads: define functions in one unit, and call those of others") {
   });
   CHECK(unit.find_function("wrong") == nullptr);
   CHECK(unit.get_functions().size() == 1 + 10 * kThreads);
+}
+
+namespace {
+
+/// Groups of operators, a product, and a loop that turns hot.
+const char* const kLayers = R"(
+def layers(x: Tensor, w: Tensor, n: int) -> Tensor:
+  for i in range(n):
+    x = torch.softmax(torch.tanh(x * 2 + i) + x.mean(-1, keepdim=True), -1)
+    x = torch.mm(x, w) + 1
+    if bool(x.sum() < 0):
+      x = x.neg()
+    x[0].mul_(0.5)
+  return (x * x).relu() - 1
+)";
+
+const char* const kNorms = R"(
+def forward(self, x: Tensor) -> Tensor:
+  y = torch.batch_norm(x, self.scale, self.shift, self.mean, self.var, self.training, 0.1, 1e-5, False)
+  y = torch.layer_norm(y.relu(), [y.size(-1)])
+  z = y.clone()
+  z[:, 0] = y[:, 1] * self.scale[0]
+  return z.sigmoid() + y
+)";
+
+Module norms() {
+  Module module("__torch__.Norms");
+  for (const char* name : {"scale", "shift", "mean", "var"}) module.register_buffer(name, onesOf({4}));
+  module.define(kNorms);
+  return module;
+}
+
+/// An argument of the kind that a thread calls with in its round.
+at::Tensor inputOf(int kind) {
+  return onesOf({2 + kind % 3, 4}, kind % 2 == 0 ? at::kFloat : at::kDouble);
+}
+
+}  // namespace
+
+TEST_CASE("threads: plans are made, run, forgotten and explained, while kernels are compiled") {
+  for (const char* kernels : {"background", "now"}) {
+    const OptionScope options(
+        {{Option::kernels, kernels}, {Option::plans, "always"}, {Option::plans_per_function, "3"}});
+    CompilationUnit unit(kLayers);
+    Function& layers = unit.get_function("layers");
+    std::vector<at::Tensor> expected;
+    for (int kind = 0; kind < 6; ++kind) {
+      const OptionScope unoptimized({{Option::execution_mode, "interpret"}});
+      expected.push_back(
+          callFunction(layers, {inputOf(kind), onesOf({4, 4}, inputOf(kind).scalar_type()), 3}).toTensor());
+    }
+    atOnce([&](int t) {
+      for (int i = 0; i < 12; ++i) {
+        const int kind = (t + i) % 6;
+        at::Tensor x = inputOf(kind);
+        const at::Tensor w = onesOf({4, 4}, x.scalar_type()).requires_grad_(t % 4 == 0);
+        const at::Tensor result = callFunction(layers, {x, w, 3}).toTensor();
+        require(result.allclose(expected[kind], 1e-5, 1e-5), "a wrong result of a plan");
+        if (t % 4 == 0) {
+          at::_ops::sum::call(result, std::nullopt).backward();
+          require(w.grad().defined(), "no gradient");
+        }
+        if (t == 1) explain(layers);
+        if (t == 2 && i % 4 == 0) forgetPlans(layers);
+        if (t == 3) toString(*graphFor(layers, {x, w, 3}));
+        if (t == 5 && lastExecutedOptimizedGraph(layers)) toString(*lastExecutedOptimizedGraph(layers));
+        if (t == 6) setOption(Option::hot_loop, i % 2 == 0 ? "64" : "2");
+        if (t == 7) waitForCompilation();
+      }
+    });
+  }
+  setOption(Option::hot_loop, "64");
+}
+
+TEST_CASE("threads: freeze, save, functionalize and make static modules of a module that others run") {
+  const OptionScope options({{Option::plans, "always"}});
+  const Module shared = norms();
+  shared.eval();
+  const at::Tensor expected = shared.forward({onesOf({2, 4})}).toTensor();
+  const auto same = [&](const IValue& result) {
+    require(result.toTensor().allclose(expected, 1e-5, 1e-5), "a wrong result");
+  };
+  const StaticModule together(shared);
+  atOnce([&](int t) {
+    const at::Tensor x = onesOf({2, 4});
+    for (int i = 0; i < 4; ++i) {
+      same(shared.forward({x}));
+      same(together({x}));
+      switch ((t + i) % 5) {
+        case 0:
+          same(freeze(shared).forward({x}));
+          break;
+        case 1:
+          same(optimize_for_inference(shared).forward({x}));
+          break;
+        case 2:
+          same(StaticModule(shared, {.manage_output_tensors = true})({x}));
+          break;
+        case 3: {
+          std::stringstream file;
+          shared.save(file);
+          same(load(file).forward({x}));
+          break;
+        }
+        default: {
+          const std::shared_ptr<Graph> graph = shared.get_method("forward").function().graph()->copy();
+          functionalize(*graph, false);
+          removeViews(*graph);
+          reinplace(*graph, false);
+          same(StaticModule(graph)({IValue(shared._ivalue()), x}));
+          together.report();
+        }
+      }
+    }
+  });
 }

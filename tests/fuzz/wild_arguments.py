@@ -779,9 +779,22 @@ def read_list():
     return names
 
 
+def known_faults():
+    """By operator, those of the table as it is: of runs whose files of results are gone."""
+    known, how = {}, None
+    for line in TABLE.read_text().partition("## Faults that were found")[2].partition("\n## ")[0].splitlines():
+        if heading := re.fullmatch(r"(.+) \(\d+\):", line):
+            how = heading[1].split(", ")
+        elif how:
+            known |= {name: how for name in re.findall(r"`([\w:.]+)\*?`", line)}
+    return known
+
+
 def merged(path, faults):
     """What earlier runs found and this one, by operator: calls, all faults that were ever found, and whether the last run found one."""
-    results = json.loads(path.read_text()) if path.exists() else {}
+    nothing = {"calls": 0, "answered": 0, "last": []}
+    first = {name: nothing | {"faults": hows} for name, hows in known_faults().items()}
+    results = json.loads(path.read_text()) if path.exists() else first
     for name, calls in faults.tried.items():
         old = results.get(name, {"calls": 0, "answered": 0, "faults": []})
         hows = [how for how, _ in faults.found.get(name, [])]

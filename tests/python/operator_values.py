@@ -280,6 +280,32 @@ OVERRIDES.update(
 )  # fmt: skip
 
 
+#: Of batch norm: images whose three channels follow each other, or don't, and what there is per channel.
+BATCHES = [
+    Fresh(lambda: torch.arange(24.0).reshape(2, 3, 4)),
+    Fresh(lambda: torch.arange(48.0, dtype=torch.float64).reshape(2, 3, 2, 4)),
+    Fresh(lambda: torch.arange(24.0).reshape(2, 4, 3).mT),
+    Fresh(lambda: torch.zeros(0, 3)),
+]
+CHANNELS = [
+    None, Fresh(lambda: torch.arange(3.0)), Fresh(lambda: torch.arange(3.0, dtype=torch.float64)), tensor([1.0, -2.0]),
+]  # fmt: skip
+
+
+def batch_calls(types):
+    values = {"Tensor": BATCHES, "Tensor?": CHANNELS, "float": [0.1, 1.0, NAN], "int": [8, 1, 0]}
+    return tuples_of(types, [values[t] for t in types])
+
+
+OVERRIDES |= {
+    "cresset::image_size": batch_calls,
+    "cresset::batch_statistics": batch_calls,
+    "cresset::update_statistics": lambda types: tuples_of(
+        types, [CHANNELS[1:], CHANNELS[1:], CHANNELS, CHANNELS, [0.1, 1.0, NAN], [8, 1, 0]]
+    ),
+}
+
+
 def interpolations(types):
     values = {
         "int?": [None, 3],

@@ -188,8 +188,11 @@ bool repeat(const OutArguments& arguments) {
   int64_t bytes = static_cast<int64_t>(self.element_size());
   for (size_t i = 0; i < rank; ++i) {
     const int64_t size = i < added ? 1 : self.size(static_cast<int64_t>(i - added));
-    if (repeats[i] < 0 || __builtin_mul_overflow(bytes, repeats[i] * size, &bytes)) return false;
-    sizes.push_back(repeats[i] * size);
+    int64_t total = 0;
+    if (repeats[i] < 0 || __builtin_mul_overflow(repeats[i], size, &total) ||
+        __builtin_mul_overflow(bytes, total, &bytes))
+      return false;
+    sizes.push_back(total);
     pairs.append({repeats[i], size});
     from.append({1, size});
   }

@@ -152,7 +152,9 @@ bool conv2d(const OutArguments& arguments) {
   if (!is_usual) return false;
   for (size_t d = 0; d < 2; ++d) {
     const auto dim = static_cast<int64_t>(d) + 2;
-    if (stride[d] <= 0 || padding[d] < 0 || dilation[d] != 1 || input.size(dim) + 2 * padding[d] < weight.size(dim))
+    int64_t padded = 0;
+    if (stride[d] <= 0 || padding[d] < 0 || dilation[d] != 1 || __builtin_mul_overflow(padding[d], 2, &padded) ||
+        __builtin_add_overflow(padded, input.size(dim), &padded) || padded < weight.size(dim))
       return false;
   }
   const std::vector<c10::SymInt> strides(stride.begin(), stride.end()), paddings(padding.begin(), padding.end()),

@@ -4,6 +4,7 @@
 #include <llvm/Analysis/LoopAnalysisManager.h>
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
 #include <llvm/ExecutionEngine/Orc/Core.h>
+#include <llvm/ExecutionEngine/Orc/ExecutionUtils.h>
 #include <llvm/ExecutionEngine/Orc/ExecutorProcessControl.h>
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 #include <llvm/IR/LegacyPassManager.h>
@@ -14,6 +15,7 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/Instrumentation/AddressSanitizer.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
@@ -51,26 +53,54 @@ std::unique_ptr<llvm::TargetMachine> makeMachine(CpuLevel level) {
       llvm::CodeGenOptLevel::Default));
 }
 
-/// Kernels come with their vectors; what is left is to clean up.
-void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+/// What passes know of a module.
+struct Analyses {
+  explicit Analyses(llvm::TargetMachine& machine) : builder(&machine) {
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+  }
+
+  llvm::PassBuilder builder;
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
+};
+
+/// Kernels come with their vectors; what is left is to clean up.
+void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  Analyses analyses(machine);
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::EarlyCSEPass());
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(
       llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true, /*UseBlockFrequencyInfo=*/false));
   passes.addPass(llvm::SimplifyCFGPass());
   for (llvm::Function& function : module) {
-    if (!function.isDeclaration()) passes.run(function, functions);
+    if (!function.isDeclaration()) passes.run(function, analyses.functions);
   }
+}
+
+#ifdef CRESSET_SANITIZED_KERNELS
+constexpr bool kIsSanitized = true;
+#else
+constexpr bool kIsSanitized = false;
+#endif
+
+/// In a build with AddressSanitizer kernels check their loads and stores, too.
+void sanitize(llvm::Module& module, llvm::TargetMachine& machine) {
+  if (!kIsSanitized) return;
+  Analyses analyses(machine);
+  for (llvm::Function& function : module) {
+    if (!function.isDeclaration()) function.addFnAttr(llvm::Attribute::SanitizeAddress);
+  }
+  llvm::AddressSanitizerOptions options;
+  options.UseAfterReturn = llvm::AsanDetectStackUseAfterReturnMode::Never;
+  options.InsertVersionCheck = false;  // by a constructor, which the linker of code in memory does not run
+  llvm::AddressSanitizerPass(options, true, true, llvm::AsanDtorKind::None, llvm::AsanCtorKind::None)
+      .run(module, analyses.modules);
 }
 
 llvm::SmallVector<char, 0> emitFile(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
@@ -118,6 +148,7 @@ class Linker {
       : session_(valueOrThrow(orc::SelfExecutorProcessControl::Create())),
         layer_(session_, valueOrThrow(llvm::jitlink::InProcessMemoryManager::Create())),
         library_(session_.createBareJITDylib("kernels")) {
+    if (kIsSanitized) library_.addGenerator(valueOrThrow(orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(0)));
     session_.setErrorReporter([](llvm::Error error) { llvm::consumeError(std::move(error)); });
   }
 
@@ -173,6 +204,7 @@ class LlvmCompiler : public KernelCompiler {
   std::shared_ptr<const MachineCode> compile(const Kernel& kernel) const override {
     const std::string name = "cresset_kernel_" + std::to_string(next_.fetch_add(1, std::memory_order_relaxed));
     Compilation compilation(level_, kernel, level_, name);
+    sanitize(*compilation.module, *compilation.machine);
     auto object = emitFile(*compilation.module, *compilation.machine, llvm::CodeGenFileType::ObjectFile);
     const size_t size = sizeOfFunction(object, name);
     return std::make_shared<LinkedCode>(linker_.link(std::move(object), name), size);
@@ -180,6 +212,7 @@ class LlvmCompiler : public KernelCompiler {
 
   std::vector<char> object(std::span<const NamedKernel> kernels, CpuLevel level) const override {
     const Compilation compilation(level, kernels, level);
+    sanitize(*compilation.module, *compilation.machine);
     const auto bytes = emitFile(*compilation.module, *compilation.machine, llvm::CodeGenFileType::ObjectFile);
     return {bytes.begin(), bytes.end()};
   }
