@@ -10,6 +10,7 @@ import functools
 import inspect
 import re
 import textwrap
+import types
 import warnings
 
 import torch
@@ -233,6 +234,8 @@ def trace(
         if not by_name:
             checks = [_as_tuple(inputs) for inputs in checks]
         _check(checks, func, traced, lambda inputs: make(inputs), check_tolerance, by_name)
+    if isinstance(func, types.FunctionType):
+        traced._torchdynamo_inline = func  # torch.compile looks into a function that torch.jit has traced
     return traced
 
 
