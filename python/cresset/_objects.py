@@ -490,6 +490,14 @@ def _make_parameters(handle):
 
 def _wrap_like(module, handle):
     """A wrapper of the same class as `module`, which may be one that the user derived from ScriptModule."""
+    result = _wrapper_like(module, handle)
+    original = getattr(module.__dict__.get("forward"), "__wrapped__", None)
+    if original is not None and isinstance(result.__dict__.get("forward"), _C.ScriptMethod):
+        result.__dict__["forward"].__wrapped__ = original  # for inspect.signature
+    return result
+
+
+def _wrapper_like(module, handle):
     if type(module) is RecursiveScriptModule:
         return RecursiveScriptModule(handle)
     result = type(module).__new__(type(module))

@@ -1481,6 +1481,25 @@ def trace_of_loops_and_branches_by_script(J):
     return t(X), t(X * 10), "prim::Loop" in str(t.inlined_graph), "prim::CallFunction" in str(t.graph)
 
 
+@row("trace")
+def trace_leaves_a_script_module_within_as_it_is(J):
+    class M(nn.Module):
+        def forward(self, x: Tensor, k: int = 2) -> Tensor:
+            return x * k
+
+    class Outer(nn.Module):
+        def __init__(self, m):
+            super().__init__()
+            self.m = m
+
+        def forward(self, x):
+            return self.m(x)
+
+    m = J.script(M())
+    t = J.trace(Outer(m), X)
+    return t(X), [str(inspect.signature(each.forward)) for each in (m, copy.deepcopy(m))], m(X, k=3)
+
+
 # Graphs and code.
 
 
