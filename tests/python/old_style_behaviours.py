@@ -7,6 +7,7 @@ are asked for.
 import collections
 import copy
 import enum
+import inspect
 import io
 import math
 import os
