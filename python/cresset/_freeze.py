@@ -23,7 +23,17 @@ def freeze(mod, preserved_attrs=None, optimize_numerics=True):
             "Freezing expects a ScriptModule as input. "
             "Please use cresset.script or cresset.trace to script your 'nn.Module'."
         )
-    return _C._freeze(mod, list(preserved_attrs or ()), optimize_numerics)
+    preserved = list(preserved_attrs or ())
+    return _with_methods(_C._freeze(mod, preserved, optimize_numerics), preserved)
+
+
+def _with_methods(mod, names):
+    """Methods that stayed are found before those that nn.Module has under the same name (``half``, ``type``)."""
+    for name in names:
+        method = mod._c.method(name)
+        if method is not None:
+            mod.__dict__[name] = method
+    return mod
 
 
 def run_frozen_optimizations(mod, optimize_numerics=True, preserved_methods=None):
@@ -40,4 +50,5 @@ def optimize_for_inference(mod, other_methods=None):
             "optimize_for_inference expects a ScriptModule as input. "
             "Please use cresset.script or cresset.trace to script your 'nn.Module'."
         )
-    return _C._optimize_for_inference(mod, list(other_methods or ()))
+    methods = list(other_methods or ())
+    return _with_methods(_C._optimize_for_inference(mod, methods), methods)

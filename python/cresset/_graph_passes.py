@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+from types import SimpleNamespace
 
 import torch
 from torch.utils import _pytree
@@ -11,6 +12,7 @@ from ._errors import UserError
 from ._graphs import parse_ir
 from ._objects import ScriptModule, wrap
 from ._rewriting import rewrite_where
+from ._static import StaticModule
 
 # torch._C's name after "_jit_pass_", and the passes that do it. Aliases, in-place operators and the like that torch's pass
 # leaves alone may be rewritten too: what a pass of Cresset's keeps stands in docs/passes.md.
@@ -36,6 +38,8 @@ _PASSES = {
     "inplace_to_functional_activation": ("functionalize",),
     "integer_value_refinement": ("refine_values",),
     "lint": ("lint",),
+    "onnx_function_substitution": ("inline", "constant_propagation", "simplify_branches"),
+    "onnx_lint": ("lint",),
     "loop_unrolling": ("unroll",),
     "peephole": ("peephole", "read_containers", "simplify_branches"),
     "propagate_device": ("propagate_types",),
@@ -411,11 +415,79 @@ def _copy_with_shapes(graph, inputs, with_grad=False):
     return shaped
 
 
+class _WithoutSelf:
+    """What torch._C._jit_onnx_list_model_parameters returns as a module: its methods have no ``self``."""
+
+    def __init__(self, methods):
+        self._methods = methods
+
+    def _get_method(self, name):
+        return self._methods[name]
+
+
+def _list_model_parameters(module):
+    """Of a frozen module, ``forward`` as a function, and the tensors that it reads as attributes, which are its last inputs, with
+    their paths as names. torch's readers of such graphs look for both: reads, which stay, of an object that the graph makes.
+    """
+    graph = module._get_method("forward").graph.copy()
+    start, self_value = next(iter(graph.nodes()), graph.return_node()), graph.inputs()[0]
+    made = graph.create("prim::CreateObject").insertBefore(start).output()
+    made.setTypeAs(self_value)
+    self_value.replaceAllUsesWith(made)
+    graph.eraseInput(0)
+    objects, parameters = {made.debugName(): ("", _wrapped(module))}, {}
+    for node in [node for node in _nodes(graph.block()) if node.kind() == "prim::GetAttr"]:
+        known = objects.get(node.input().debugName())
+        if known is None:
+            continue
+        path, name = known[0], node.s("name")
+        path, value = f"{path}.{name}" if path else name, getattr(known[1], name)
+        objects[node.output().debugName()] = (path, value)
+        if node.output().type().kind() == "TensorType" and path not in parameters:
+            graph.addInput(path)
+            parameters[path] = value
+    return _WithoutSelf({"forward": SimpleNamespace(graph=graph, name="forward")}), list(parameters.values())
+
+
+def _assign_input_shapes(graph, tensors, counts, with_grad=False, propagate=False):
+    """A copy whose inputs have the types of examples, of which input i takes counts[i]."""
+    shaped, first = graph.copy(), 0
+    for value, count in zip(shaped.inputs(), counts):
+        example = tensors[first] if count == 1 else None
+        first += count
+        if isinstance(example, torch.Tensor) and value.type().kind() == "TensorType":
+            value.inferTypeFrom(example if with_grad else example.detach())
+    if propagate:
+        passes.propagate_shapes(shaped)
+    return shaped
+
+
+class _StaticModule(StaticModule):
+    """torch's names of a static module's methods."""
+
+    def runAsync(self, args, kwargs):  # noqa: N802
+        return self.run_async(*args, **kwargs)
+
+    def benchmark(self, args, kwargs, warmup_runs, main_runs):
+        return super().benchmark(*args, warmup_runs=warmup_runs, main_runs=main_runs, **kwargs)
+
+    def benchmark_individual_ops(self, args, kwargs, warmup_runs, main_runs):
+        return super().benchmark_individual_ops(*args, warmup_runs=warmup_runs, main_runs=main_runs, **kwargs)
+
+
+def _to_static_module(source):
+    return _StaticModule(source if isinstance(source, _C.Graph) else _wrapped(source))
+
+
 #: Functions of torch._C that are no passes.
 _FUNCTIONS = {
     "_create_function_from_graph": _C.function_from_graph,
     "_freeze_module": _freeze,
     "_hack_do_not_use_clone_module_with_class": _clone_without,
+    "_fuse_to_static_module": lambda source, min_size=10: None,  # plans do
+    "_jit_onnx_list_model_parameters": _list_model_parameters,
+    "_jit_to_static_module": _to_static_module,
+    "_propagate_and_assign_input_shapes": _assign_input_shapes,
     "_jit_erase_non_input_shape_information": functools.partial(passes.erase_shapes, keep_inputs=True),
     "_jit_interpret_graph": lambda graph, inputs: _C.function_from_graph("graph", graph)(*inputs),
     "_jit_register_decomposition_for_schema": _register_decomposition,

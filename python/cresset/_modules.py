@@ -23,7 +23,7 @@ import torch
 from . import _C, _frames, _serialization
 from ._containers import ScriptDict, ScriptList
 from ._errors import UserError
-from ._objects import RecursiveScriptModule, ScriptModule, _is_attribute, attach, take_hooks
+from ._objects import RecursiveScriptModule, ScriptModule, _is_attribute, attach, made_from, take_hooks
 from ._script import OTHER_COMPILED, original_of_other, refuse_compiled_module
 
 # torch.nn.Module's own state: bookkeeping of Python's, which no script sees. `training` is an ordinary attribute.
@@ -365,6 +365,7 @@ class _Conversion:
         module_type = self.type_of(module)
         description = module_type.description
         handle = module_type.info.new_object()
+        made_from[handle.class_id()] = module_type
         for name, (_, kind) in description.attributes.items():
             value = _value_of(module, name, kind)
             try:

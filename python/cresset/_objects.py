@@ -5,6 +5,7 @@ The C++ object holds parameters, buffers, submodules and attributes; the wrapper
 the C++ object, so all of torch.nn.Module's own code works on it unchanged.
 """
 
+import collections
 import collections.abc
 import copy
 import sys
@@ -115,10 +116,22 @@ class _ModuleView(collections.abc.MutableMapping):
 
 
 _CONTAINERS = {
-    "torch.nn.modules.container.Sequential": "list",
-    "torch.nn.modules.container.ModuleList": "list",
-    "torch.nn.modules.container.ModuleDict": "dict",
+    "torch.nn.modules.container.Sequential": torch.nn.Sequential,
+    "torch.nn.modules.container.ModuleList": torch.nn.ModuleList,
+    "torch.nn.modules.container.ModuleDict": torch.nn.ModuleDict,
 }
+
+#: By class_id, what made the class of a module: its description has the Python class. Names don't tell classes apart.
+made_from = weakref.WeakValueDictionary()
+
+
+def _container_class(handle):
+    """torch's container, if the module is one, or of a class derived from one."""
+    made = made_from.get(handle.class_id())
+    if made is None:
+        return _CONTAINERS.get(_python_class_name(handle.qualified_name))
+    return next((base for base in _CONTAINERS.values() if issubclass(made.description.cls, base)), None)
+
 
 # torch.nn.Module's own state (hooks and the like). torch.jit saves some of it as attributes of the script; Python's counts.
 _MODULE_STATE = frozenset(torch.nn.Module().__dict__) - {"training"}
@@ -389,14 +402,17 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
         method = self._c.method(name)
         if method is not None:
             return method(*args)
-        kind = _CONTAINERS.get(_python_class_name(self._c.qualified_name))
-        if kind is None:
+        container = _container_class(self._c)
+        if container is None:
             hint = (
                 f"'{self.original_name}' object is not iterable: it"
                 if name == "__iter__"
                 else f"'{self.original_name}'"
             )
             raise NotImplementedError(f"{hint} defines no {name}")
+        if args and isinstance(args[0], slice) and container is not torch.nn.ModuleDict:
+            return _slice(container, self._modules, args[0])
+        kind = "dict" if container is torch.nn.ModuleDict else "list"
         return _CONTAINER_METHODS[kind, name](self._modules, *args)
 
     def __len__(self):
@@ -429,9 +445,15 @@ class RecursiveScriptModule(ScriptModule):
         attach(self, handle)
 
 
+def _slice(container, modules, index):
+    """As of an eager container: one that Python calls, of the same submodules. A Sequential's keep their names."""
+    items = list(modules.items())[index]
+    if container is torch.nn.Sequential:
+        return container(collections.OrderedDict(items))
+    return container(module for _, module in items)
+
+
 def _nth(modules, index):
-    if isinstance(index, slice):
-        return list(modules.values())[index]
     names = list(modules)
     try:
         name = names[index]
@@ -468,6 +490,14 @@ def _make_parameters(handle):
 
 def _wrap_like(module, handle):
     """A wrapper of the same class as `module`, which may be one that the user derived from ScriptModule."""
+    result = _wrapper_like(module, handle)
+    original = getattr(module.__dict__.get("forward"), "__wrapped__", None)
+    if original is not None and isinstance(result.__dict__.get("forward"), _C.ScriptMethod):
+        result.__dict__["forward"].__wrapped__ = original  # for inspect.signature
+    return result
+
+
+def _wrapper_like(module, handle):
     if type(module) is RecursiveScriptModule:
         return RecursiveScriptModule(handle)
     result = type(module).__new__(type(module))

@@ -162,6 +162,7 @@ def _get_tracing_state(theirs):
         caller = sys.modules.get(sys._getframe(1).f_globals.get("__name__"))
         return state if _C._tracing() and _is_outside(caller) else theirs()
 
+    chosen._dynamo_marked_constant = True  # torch.compile looks into functions of Python, and nn.Module calls this one
     _C._set_well_known([(chosen, "torch._C", "_get_tracing_state")])
     return chosen
 

@@ -86,6 +86,7 @@ def _script_function(fn, locals_of_caller):
         fn = fn.__original_fn
     compiled = _C._script_function(fn, _annotation_scope(locals_of_caller))
     compiled.__wrapped__ = fn
+    compiled._torchdynamo_inline = fn  # torch.compile looks into a function that torch.jit has made
     return compiled
 
 

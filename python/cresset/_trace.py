@@ -10,6 +10,7 @@ import functools
 import inspect
 import re
 import textwrap
+import types
 import warnings
 
 import torch
@@ -233,6 +234,8 @@ def trace(
         if not by_name:
             checks = [_as_tuple(inputs) for inputs in checks]
         _check(checks, func, traced, lambda inputs: make(inputs), check_tolerance, by_name)
+    if isinstance(func, types.FunctionType):
+        traced._torchdynamo_inline = func  # torch.compile looks into a function that torch.jit has traced
     return traced
 
 
@@ -319,7 +322,7 @@ def _trace_methods(mod, inputs, *, strict, force_outplace, by_name, call):
         recording.declare(name)
     for child in module.modules():
         forward = child._c.method("forward")
-        if forward is not None:
+        if forward is not None and "forward" not in child.__dict__:  # a script module within keeps what it has
             child.__dict__["forward"] = forward
     _forget_numbers(mod)
     return module

@@ -1320,6 +1320,42 @@ def test_two_reads_of_statistics_around_their_update(program, requires_grad):
         torch.testing.assert_close(statistics, expected)
 
 
+class _Attending(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.linear = torch.nn.Linear(4, 4)
+        self.scale = torch.nn.Parameter(torch.rand(4))
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor):
+        for i in range(2):
+            x = torch.tanh(self.linear(x)) * self.scale + i
+            if x.sum() > 1:
+                x = torch.softmax(x * self.scale, -1) @ y
+        return x, (y * self.scale).cos()
+
+
+@pytest.mark.parametrize("make", [cresset.script, lambda m: cresset.trace(m, (torch.ones(4, 4), torch.ones(4, 4)))])
+@pytest.mark.parametrize("which", [(0,), (1,), (0, 1)])
+@pytest.mark.filterwarnings("ignore::cresset.TracerWarning")
+def test_tangents_of_inputs_that_need_no_gradient(make, which):
+    """Parameters do, so regions are on the tape: the operators are called themselves where a tangent comes in."""
+    forward_ad = torch.autograd.forward_ad
+    eager = _Attending()
+    compiled = make(eager)
+    args = torch.full((4, 4), 0.5), torch.full((4, 4), 0.25)
+
+    def tangents(module):
+        with forward_ad.dual_level():
+            duals = [forward_ad.make_dual(x, torch.ones(4, 4)) if i in which else x for i, x in enumerate(args)]
+            return [forward_ad.unpack_dual(result).tangent for result in module(*duals)]
+
+    for _ in range(3):
+        for got, wanted in zip(tangents(compiled), tangents(eager), strict=True):
+            assert got is wanted is None or torch.allclose(got, wanted, atol=1e-6)
+        sum(result.sum() for result in compiled(*args)).backward()
+
+
 @pytest.mark.parametrize(
     "norm", ["x.norm()", "x.norm(3)", "torch.norm(x, 1.5)", "torch.norm(x, 2, dtype=torch.float64)", "x[0, 0].norm()"]
 )

@@ -575,3 +575,98 @@ def test_classes_of_graphs():
 
 def one_more(x):
     return x + 1
+
+
+class _Exported(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.linear = torch.nn.Linear(3, 3)
+        self.part = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU())
+        self.register_buffer("steps", torch.zeros(1))
+        self.scale = 2.5
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.steps = self.steps + 1
+        if x.sum() > 0:
+            y = self.part(x) * self.scale
+        else:
+            y = self.linear(x)
+        for i in range(1, 6, 2):
+            y = y + self.linear(y) * i
+        return y + self.steps + torch.full([3], float("inf")).isinf()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scripts_become_exported_programs():
+    """torch.export's converter reads graphs, by torch._C's functions over them."""
+    from torch._export.converter import TS2EPConverter
+
+    def grow(x: torch.Tensor, factor: int):
+        return x * factor + 1
+
+    inputs = torch.ones(2, 3), -torch.ones(2, 3)
+    with cresset.patch_torch_jit():
+        converted = TS2EPConverter(torch.jit.script(_Exported()), (inputs[0],)).convert()
+        traced = TS2EPConverter(torch.jit.trace(torch.nn.Linear(3, 2), inputs[0]), (inputs[0],)).convert()
+        function = TS2EPConverter(torch.jit.script(grow), (inputs[0], 3)).convert()
+    assert sorted(converted.state_dict) == sorted(_Exported().state_dict())
+    module, eager = converted.module(), _Exported()
+    for x in inputs:
+        torch.testing.assert_close(module(x), eager(x))
+    assert module(inputs[0]).requires_grad
+    assert sorted(traced.state_dict) == ["bias", "weight"]
+    assert torch.equal(function.module()(inputs[0], 3), inputs[0] * 3 + 1)
+
+
+def test_static_modules_by_torchs_names():
+    def f(x: torch.Tensor, *, y: torch.Tensor):
+        return torch.relu(x) + y
+
+    class Layer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(3, 3)
+
+        def forward(self, x: torch.Tensor):
+            return self.linear(x).relu()
+
+    x = torch.arange(3.0)
+    with cresset.patch_torch_jit():
+        function = torch._C._jit_to_static_module(torch.jit.script(f).graph)
+        layer = Layer()
+        module = torch._C._jit_to_static_module(torch.jit.script(layer)._c)
+        with torch.no_grad():
+            assert torch.equal(function(x, x), f(x, y=x))
+            assert torch.allclose(module(x), layer(x))
+            assert torch.allclose(module.runAsync([x], {}).wait(), layer(x))
+            assert module.benchmark([x], {}, 1, 2) > 0
+            ops = module.benchmark_individual_ops([], {"x": x}, 1, 2)
+    assert ops.time_per_node_type
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_torch_compile_looks_through():
+    """Dynamo inlines scripted functions, and goes through nn.Module's call inside of torch.cond."""
+
+    def helper(x: torch.Tensor):
+        return x * 2 + 1
+
+    layer = torch.nn.Linear(3, 3)
+    x = torch.ones(2, 3)
+    with cresset.patch_torch_jit():
+        scripted, traced = torch.jit.script(helper), torch.jit.trace(helper, x)
+        compiled = torch.compile(lambda x: scripted(x) - traced(x + 1), backend="eager", fullgraph=True)
+        assert torch.equal(compiled(x), helper(x) - helper(x + 1))
+
+        def branches(x):
+            with torch.no_grad():
+                chosen = torch.cond(
+                    x.sum() > 0, lambda x: torch.nn.Module.__call__(layer, x), lambda x: x.clone(), (x,)
+                )
+            return chosen if torch._C._get_tracing_state() is None else x
+
+        branching = torch.compile(branches, backend="eager", fullgraph=True)
+        assert torch.equal(branching(-x), -x)
+        assert torch.allclose(branching(x), layer(x))
+    torch._dynamo.reset()

@@ -12,6 +12,7 @@ import call_behaviours  # noqa: F401  (adds its rows)
 import frozen_behaviours  # noqa: F401  (adds its rows)
 import ignored_block_behaviours  # noqa: F401  (adds its rows)
 import more_torch_jit_behaviours  # noqa: F401  (adds its rows)
+import old_style_behaviours  # noqa: F401  (adds its rows)
 import pytest
 import refusal_behaviours  # noqa: F401  (adds its rows)
 import torch

@@ -537,7 +537,10 @@ void Region::call(std::vector<c10::IValue>& stack, size_t num_inputs) const {
     const at::Tensor& tensor = stack[first + i].toTensor();
     record |= tensor.requires_grad();
     all &= tensor.requires_grad();
-    forward_mode |= tensor._fw_grad(0).defined();
+  }
+  // A tangent may come in with what needs no gradient, which is none of inputs_.
+  for (size_t i = first; i < stack.size(); ++i) {
+    forward_mode |= stack[i].isTensor() && stack[i].toTensor()._fw_grad(0).defined();
   }
   record &= c10::GradMode::is_enabled();
   const auto hasHooks = [&](size_t i) { return first + i < stack.size() && isWatched(stack[first + i].toTensor()); };
