@@ -96,3 +96,25 @@ def test_random_numbers(name, view):
                 if expected.error is None:
                     assert expected.end == found.end, (start, layout, number)
     assert raised < 4 or "view(" in expression, "the program says nothing"
+
+
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+@pytest.mark.parametrize(
+    "part", ["torch.imag(torch.conj(a))", "torch.conj(a)", "torch._neg_view(a)", "a.conj().real", "a.conj().imag.t()"]
+)
+def test_windows_of_conjugated_parts(part, remove):
+    """Where PyTorch would resolve the view in memory that lies in another way."""
+
+    def program(x):
+        a = x * 1
+        v = eval(part, {"torch": torch, "a": a})
+        w = v.unfold(0, 2, 2)
+        w.fill_(3)
+        w[0].mul_(2)
+        v.sub_(1)
+        return a, v * 1, w * 2
+
+    x = torch.randn(4, 3, dtype=torch.complex64, generator=torch.manual_seed(0))
+    expected, found = program(x), cresset.functionalize(program, remove)(x)
+    for a, b in zip(expected, found, strict=True):
+        assert torch.equal(a, b)

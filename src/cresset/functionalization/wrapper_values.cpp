@@ -188,8 +188,13 @@ at::Tensor inverse(const Part& part, at::Tensor parent, const at::Tensor& before
   }
   // What is known of the part may be what was written to it, which is no view of the parent.
   if (!copies) place = applyView(part, parent, /*copies=*/false);
-  return at::_ops::as_strided_scatter::call(
-      parent, view, place.sym_sizes(), place.sym_strides(), place.sym_storage_offset());
+  // PyTorch would resolve a conj or neg view first, in memory where the strides mean something else.
+  const auto flipped = [is_conj = parent.is_conj(), is_neg = parent.is_neg()](at::Tensor tensor) {
+    if (is_conj) tensor = at::_ops::_conj::call(tensor);
+    return is_neg ? at::_ops::_neg_view::call(tensor) : tensor;
+  };
+  return flipped(at::_ops::as_strided_scatter::call(
+      flipped(parent), flipped(view), place.sym_sizes(), place.sym_strides(), place.sym_storage_offset()));
 }
 
 void writeThrough(Memory& memory) {
