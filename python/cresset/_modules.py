@@ -463,7 +463,7 @@ class _Conversion:
         for tensors, kind in ((module._parameters, "parameter"), (module._buffers, "buffer")):
             for name, tensor in tensors.items():
                 if name not in result.ignored:
-                    result.attributes[name] = (annotations.tensor(name, tensor), kind)
+                    result.attributes[name] = (annotations.tensor(name, tensor, kind), kind)
         for name, child in module._modules.items():
             if name in result.ignored:
                 continue
@@ -1031,9 +1031,14 @@ class _Annotations:
         annotated = self._annotated(name)
         return annotated if annotated is not None and annotated.kind() == "InterfaceType" else None
 
-    def tensor(self, name, value):
-        """The type of a parameter or buffer, which may be None now and a tensor later if the annotation says so."""
-        annotated = self._annotated(name)
+    def tensor(self, name, value, kind):
+        """The type of a parameter or buffer, which may be None now and a tensor later if the annotation says so.
+
+        Scripts rarely replace parameters, but ask `self.bias is None` and use it: where torch.jit sees no Optional, it is none.
+        """
+        annotated = None
+        if kind == "buffer" or (name in self.found and self.found[name][1] is self._first):
+            annotated = self._annotated(name)
         if annotated is not None and _C._infer_type(value).isSubtypeOf(annotated):
             return annotated
         return _C._infer_type(value)

@@ -7,7 +7,6 @@ are asked for.
 import collections
 import copy
 import enum
-import inspect
 import io
 import math
 import os
@@ -438,6 +437,26 @@ def module_with_forward_hooks(J):
 
     m = J.script(Outer())
     return m(X), m.m(X), m.m.forward(X)
+
+
+@row("module")
+def parameters_that_a_base_class_annotates(J):
+    class Base(nn.Conv1d):
+        count: int
+
+        def forward(self, x: Tensor) -> Tensor:
+            y = F.conv1d(x, self.weight)
+            return y if self.bias is None else y + self.bias.reshape(1, -1, 1) * self.count
+
+    def made(bias):
+        m = Base(1, 2, 2, bias=bias)
+        m.count = 3
+        with torch.no_grad():
+            for p in m.parameters():
+                p.fill_(0.5)
+        return J.script(m)
+
+    return [made(bias)(X.unsqueeze(1)) for bias in (True, False)], made(False).bias
 
 
 @row("module")
@@ -1498,7 +1517,7 @@ def trace_leaves_a_script_module_within_as_it_is(J):
 
     m = J.script(M())
     t = J.trace(Outer(m), X)
-    return t(X), [str(inspect.signature(each.forward)) for each in (m, copy.deepcopy(m))], m(X, k=3)
+    return t(X), m(X, k=3), m.forward(X, 1)
 
 
 # Graphs and code.

@@ -1,5 +1,7 @@
 """Traces of modules compared with eager and torch.jit.trace: structure, parameters, buffers, gradients, methods."""
 
+import copy
+import inspect
 import warnings
 
 import pytest
@@ -284,3 +286,16 @@ def test_the_check_of_modules():
     with pytest.warns(cresset.TracerWarning, match="Trace had nondeterministic nodes"):
         cresset.trace(Random(), torch.ones(100))
     quietly(nn.Dropout().eval(), torch.ones(100))
+
+
+def test_a_script_module_within_keeps_its_forward():
+    class Part(torch.nn.Module):
+        def forward(self, x: torch.Tensor, k: int = 2) -> torch.Tensor:
+            return x * k
+
+    part = cresset.script(Part())
+    before = part.forward
+    cresset.trace(torch.nn.Sequential(part), torch.ones(2))
+    assert part.forward is before
+    for module in (part, copy.deepcopy(part), copy.copy(part)):
+        assert inspect.signature(module.forward) == inspect.signature(Part().forward)

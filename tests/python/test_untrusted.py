@@ -712,6 +712,7 @@ class Adds(torch.nn.Module):
         ("p = __torch__.torch.classes._nnapi.Compilation()", "_nnapi.Compilation: it is not one of PyTorch's own"),
         ("c = __torch__.torch.classes.mkldnn.ConvOpContext; p = c.__new__(c)", "ConvOpContext: it does not check"),
         ("c = __torch__.torch.classes.sparse.LinearPackedParamsBase; p = [c.__new__(c)]", "ParamsBase: it does not check"),
+        ("c = __torch__.torch.classes.rnn.CellParamsBase; p = c.__new__(c)", "CellParamsBase: it does not check"),
     ],
 )  # fmt: skip
 def test_classes_that_code_names(body, message):

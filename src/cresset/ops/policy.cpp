@@ -26,8 +26,8 @@ constexpr string_view kCppClasses = "__torch__.torch.classes.";
 /// Namespaces of C++ classes: packed weights of the operators above (ops/class_state_checks.h), and the profiler's
 /// record.
 constexpr std::array<string_view, 3> kKnownClassNamespaces = {"quantized", "xnnpack", "profiler"};
-/// Packed weights whose states are indices of a sparse matrix and arguments of kernels that believe them.
-constexpr std::array<string_view, 2> kUncheckedClassNamespaces = {"sparse", "mkldnn"};
+/// Packed weights whose states are indices of a sparse matrix, and arguments and weights of kernels that believe them.
+constexpr std::array<string_view, 3> kUncheckedClassNamespaces = {"sparse", "mkldnn", "rnn"};
 
 template <size_t count>
 bool isOneOf(string_view name, const std::array<string_view, count>& names) {
