@@ -240,7 +240,8 @@ TEST_CASE("threads: plans are made, run, forgotten and explained, while kernels 
         if (t == 1) explain(layers);
         if (t == 2 && i % 4 == 0) forgetPlans(layers);
         if (t == 3) toString(*graphFor(layers, {x, w, 3}));
-        if (t == 5 && lastExecutedOptimizedGraph(layers)) toString(*lastExecutedOptimizedGraph(layers));
+        const std::shared_ptr<Graph> last = t == 5 ? lastExecutedOptimizedGraph(layers) : nullptr;
+        if (last) toString(*last);
         if (t == 6) setOption(Option::hot_loop, i % 2 == 0 ? "64" : "2");
         if (t == 7) waitForCompilation();
       }
