@@ -45,6 +45,26 @@ bool isWholeSlice(const Node& view) {
   return isBound(2, 0) && isBound(3, std::numeric_limits<int64_t>::max()) && constantAs<int64_t>(view.input(4)) == 1;
 }
 
+bool isOptional(const Value* value) {
+  return value->type()->kind() == c10::TypeKind::OptionalType;
+}
+
+bool isCastOf(const Value* value, const Value* optional) {
+  return value->node()->kind() == prim::unchecked_cast && value->node()->input(0) == optional;
+}
+
+bool isLoopCounter(const Value* value) {
+  const Node* loop = value->owningBlock()->owningNode();
+  return loop && loop->kind() == prim::Loop && value == loop->blocks()[0]->inputs()[0];
+}
+
+/// The type of a tensor that is now another: whether it requires a gradient is not known of that.
+c10::TypePtr typeOf(const Value* before) {
+  if (isOptional(before)) return c10::OptionalType::ofTensor();
+  const auto type = before->type()->expect<c10::TensorType>();
+  return c10::TensorType::create(type->scalarType(), type->device(), type->dim(), /*requires_grad=*/std::nullopt);
+}
+
 /// Goes through the graph in order and keeps, for each tensor whose writes go, the value that it has there. Views of it
 /// are made again where they are read after a write; what was made is used until the next one.
 class Functionalizer {
@@ -149,10 +169,6 @@ class Functionalizer {
     return place && writes_.removable(place->root) ? place : nullptr;
   }
 
-  static bool isOptional(const Value* value) { return value->type()->kind() == c10::TypeKind::OptionalType; }
-  static bool isCastOf(const Value* value, const Value* optional) {
-    return value->node()->kind() == prim::unchecked_cast && value->node()->input(0) == optional;
-  }
   /// The tensor that an optional holds, where it is known to hold one.
   Value* asTensor(Value* value) {
     if (!isOptional(value)) return value;
@@ -219,13 +235,6 @@ class Functionalizer {
       const Place* place = places_.isOwn(output) ? followed(output) : nullptr;
       if (place && place->kind != Place::Kind::Root) made_[place] = {rootNow(place->root), output, node};
     }
-  }
-
-  /// The type of a tensor that is now another: whether it requires a gradient is not known of that.
-  static c10::TypePtr typeOf(const Value* before) {
-    if (isOptional(before)) return c10::OptionalType::ofTensor();
-    const auto type = before->type()->expect<c10::TensorType>();
-    return c10::TensorType::create(type->scalarType(), type->device(), type->dim(), /*requires_grad=*/std::nullopt);
   }
 
   void write(Node* node) {
@@ -389,11 +398,6 @@ class Functionalizer {
     Value* wraps = insertBasic(graph_, Basic::FloorDivide, {element.position, count})->output();
     Value* begin = insertBasic(graph_, Basic::Multiply, {wraps, count})->output();
     return insertBasic(graph_, Basic::Subtract, {element.position, begin})->output();
-  }
-
-  static bool isLoopCounter(const Value* value) {
-    const Node* loop = value->owningBlock()->owningNode();
-    return loop && loop->kind() == prim::Loop && value == loop->blocks()[0]->inputs()[0];
   }
 
   void visitBlocks(Node* node) {
