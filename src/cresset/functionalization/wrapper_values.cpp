@@ -181,13 +181,13 @@ at::Tensor inverse(const Part& part, at::Tensor parent, const at::Tensor& before
     runKnowingSizes(parent, [&] { runCode(*code, stack); });
     return stack.at(0).toTensor();
   }
+  // What is known of the part may be what was written to it, which is no view of the parent.
+  if (!copies) place = applyView(part, parent, /*copies=*/false);
   if (!haveSameBits(place, whole) || place.scalar_type() != whole.scalar_type()) {
     throw UserError(
         "a write to what '" + (part.op ? part.op->schema().name() : "aten::as_strided") +
         "' returns can't be made one to its argument");
   }
-  // What is known of the part may be what was written to it, which is no view of the parent.
-  if (!copies) place = applyView(part, parent, /*copies=*/false);
   // PyTorch would resolve a conj or neg view first, in memory where the strides mean something else.
   const auto flipped = [is_conj = parent.is_conj(), is_neg = parent.is_neg()](at::Tensor tensor) {
     if (is_conj) tensor = at::_ops::_conj::call(tensor);
