@@ -291,6 +291,16 @@ std::vector<Run> withoutGradients(const TestFile& test, const Capture& capture) 
   return runs;
 }
 
+/// Of a call that raises, without what its arguments have become: those of a functionalized graph stay as they are.
+Run withoutUnfinishedWrites(Run run) {
+  if (!run.text.starts_with("raises ")) return run;
+  std::string kept;
+  for (const std::string& line : splitLines(run.text))
+    if (line.find(" becomes ") == std::string::npos) kept += line + "\n";
+  run.text = std::move(kept);
+  return run;
+}
+
 /// The functions' graphs, calls inlined, without mutation, and with what is written into memory again: unoptimized,
 /// each does what the function does. With gradients it may raise where the function does not
 /// (docs/functionalization.md).
@@ -316,8 +326,8 @@ void compareFunctionalized(const TestFile& test, const Capture& capture) {
       }
       const auto how = [&](Stack& stack) { runCode(*code, stack); };
       compare(
-          reinplaced ? "functionalized and computed in place" : "functionalized", calls[k], expected[k],
-          captured(capture, calls[k], how));
+          reinplaced ? "functionalized and computed in place" : "functionalized", calls[k],
+          withoutUnfinishedWrites(expected[k]), withoutUnfinishedWrites(captured(capture, calls[k], how)));
     }
   }
 }

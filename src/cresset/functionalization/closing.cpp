@@ -276,6 +276,10 @@ at::Tensor Level::leaveFunctorch(const at::Tensor& tensor) {
   if (!wrapper || wrapper->memory().level != state_) return tensor;
   const bool is_copy = state_->copies_views && (inner.is_view() || wrapper->part()->parent);
   if (settles() && !is_copy && !by_wrapper_.contains(inner.unsafeGetTensorImpl()) && settle(inner)) return tensor;
+  // The level around knows for what the wrapper stands.
+  const bool is_followed = !c10::impl::TorchDispatchModeTLS::any_modes_set() && detail::activeClients() &&
+                           dynamic_cast<const Level*>(detail::activeClients()->client);
+  if (is_followed && !is_copy && !inner.requires_grad()) return tensor;
   // The wrapper's kernel makes the copy, of what is a tensor by now.
   return at::_ops::clone::call(tensor, std::nullopt);
 }

@@ -138,8 +138,23 @@ bool Level::isFromOutside(const at::Tensor& tensor) const {
   return isPlain(tensor) && tensor.unsafeGetTensorImpl()->has_storage();
 }
 
-at::Tensor Level::lift(const at::Tensor& tensor) {
+at::Tensor Level::lift(const at::Tensor& given) {
+  const at::Tensor tensor = standingFor(given);
   return isFromOutside(tensor) ? enter(tensor).wrapper : tensor;
+}
+
+/// Of a wrapper of a nested level that is closed: the tensor of this level's program, or a view of one, for which it
+/// stands. Others know of its memory, and may have written it.
+at::Tensor Level::standingFor(const at::Tensor& tensor) {
+  const Wrapper* wrapper = wrapperOf(tensor);
+  if (!wrapper || wrapper->memory().level->open || tensor.requires_grad()) return tensor;
+  auto& [kept, standing] = standing_[tensor.unsafeGetTensorImpl()];
+  if (!standing.defined()) {
+    kept = tensor;
+    const Emission emission(*state_);
+    standing = current(wrapper->part());
+  }
+  return standing;
 }
 
 namespace {
@@ -384,15 +399,13 @@ bool Level::takeLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   if (literal == literals_.end()) return false;
   const at::Tensor filled = std::move(literal->second);  // lives until the copy has been made
   literals_.erase(literal);
+  at::Tensor wrapper;
   if (state_->copies_views) {
     const Emission emission(*state_);
     callView(op, stack, /*copies=*/true);
-    stack.back() = wrapFresh(stack.back().toTensor(), state_, makesInferenceTensors());
-    return true;
-  }
-  handOn(op, keys - kTransforms, stack);
-  at::Tensor wrapper;
-  {
+    wrapper = wrapFresh(stack.back().toTensor(), state_, makesInferenceTensors());
+  } else {
+    handOn(op, keys - kTransforms, stack);
     const Emission emission(*state_);
     // Clients below take what they see here for a constant, which nothing may write to.
     wrapper = wrapFresh(at::_ops::clone::call(stack.back().toTensor(), std::nullopt), state_, makesInferenceTensors());

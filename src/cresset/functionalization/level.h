@@ -128,6 +128,7 @@ class Level final : public OperatorClient {
   at::Tensor copyOf(const Part& whole) const;
   at::Tensor wrapperOfProgram(const at::Tensor& tensor, const char* function);
   at::Tensor leaveFunctorch(const at::Tensor& tensor);
+  at::Tensor standingFor(const at::Tensor& tensor);
   bool settles() const;
   bool settle(const at::Tensor& tensor);
 
@@ -143,6 +144,8 @@ class Level final : public OperatorClient {
   std::unordered_map<const c10::StorageImpl*, c10::weak_intrusive_ptr<c10::StorageImpl>> given_away_;
   std::unordered_map<const c10::TensorImpl*, at::Tensor> literals_;  // results that torch.tensor fills
   std::unordered_map<const c10::TensorImpl*, at::Tensor> left_;      // by wrapper that is no view
+  /// Wrappers of nested levels, and for what they stand.
+  std::unordered_map<const c10::TensorImpl*, std::pair<at::Tensor, at::Tensor>> standing_;
   std::unordered_map<const c10::TensorImpl*, at::Tensor> results_;
 };
 

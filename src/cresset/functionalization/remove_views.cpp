@@ -102,12 +102,14 @@ class ViewRemoval {
         if (!reason.empty()) staying_.emplace(view, std::move(reason));
       }
     }
-    const auto raising =
-        std::ranges::find_if(views, [&](const Node* view) { return staying_.contains(view) && mayRaise(*view); });
-    if (other_write_.empty() && raising != views.end()) {
-      const std::string reason = "copies are laid out in another way, and for some layouts '" +
-                                 std::string((*raising)->kind().toQualString()) +
-                                 "', which stays, raises: remove mutation first";
+    const auto asking =
+        std::ranges::find_if(views, [&](const Node* view) { return staying_.contains(view) && asksForLayout(*view); });
+    if (other_write_.empty() && asking != views.end()) {
+      const std::string name = (*asking)->kind().toQualString();
+      const std::string reason = "copies are laid out in another way, and " +
+                                 (isGivenStrides(knownOperator(**asking)->schema())
+                                      ? "'" + name + "', which stays, reaches memory by its address"
+                                      : "for some layouts '" + name + "', which stays, raises: remove mutation first");
       for (const Node* view : views) staying_.emplace(view, reason);
     }
     std::vector<NodeLeft> left;
@@ -140,9 +142,10 @@ class ViewRemoval {
   /// Whether layout or dtype may decide what it returns.
   static bool isMaybeView(const Operator& op) { return !whyNotReversed(op).empty(); }
 
-  /// Whether the view raises for some layouts, of what the graph has made: a copy before may give that another one.
-  static bool mayRaise(const Node& view) {
-    if (!knownOperator(view)->keepsContiguous()) return false;
+  /// Whether the view raises for some layouts of what the graph has made, or goes by its strides: a copy before may
+  /// give that another layout.
+  static bool asksForLayout(const Node& view) {
+    if (!knownOperator(view)->keepsContiguous() && !isGivenStrides(knownOperator(view)->schema())) return false;
     const Value* viewed = view.inputs()[0];
     while (const Operator* op = knownOperator(*viewed->node())) {
       if (!mayReturnView(*op)) break;

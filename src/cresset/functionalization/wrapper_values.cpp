@@ -151,6 +151,13 @@ void runKnowingSizes(const at::Tensor& tensor, const std::function<void()>& run)
   clients->client->runWithSizesOf(tensor, run);
 }
 
+/// Whether it is a view of numbers of the other sign or conjugated, also where a level around makes it a copy.
+bool changesBits(const Part& part) {
+  if (!part.op) return false;
+  const std::string& name = part.op->schema().name();
+  return name == at::_ops::_conj::name || name == at::_ops::_neg_view::name;
+}
+
 /// What the parent becomes when the view of it, which was `before`, becomes `view`.
 at::Tensor inverse(const Part& part, at::Tensor parent, const at::Tensor& before, const at::Tensor& view) {
   const bool copies = copiesViews(*part.memory->level);
@@ -163,7 +170,7 @@ at::Tensor inverse(const Part& part, at::Tensor parent, const at::Tensor& before
     place = applyView(part, whole, /*copies=*/false);
     requireInjective(place);
   }
-  const bool identity = haveSameLayout(place, whole) && haveSameBits(place, whole) &&
+  const bool identity = !changesBits(part) && haveSameLayout(place, whole) && haveSameBits(place, whole) &&
                         place.scalar_type() == whole.scalar_type() &&
                         place.sym_storage_offset() == whole.sym_storage_offset();
   if (identity) return view;
