@@ -513,3 +513,107 @@ def test_views_that_autograd_can_not_make_again():
         expected, found = program(views[0]), cresset.functionalize(program)(views[1])
         for a, b in zip((*expected, views[0].detach()), (*found, views[1].detach()), strict=True):
             assert torch.equal(a, b)
+
+
+F = cresset.functionalize
+V = functools.partial(cresset.functionalize, remove="mutations_and_views")
+LEVELS = {
+    "F": F,
+    "FF": lambda f: F(F(f)),
+    "FFF": lambda f: F(F(F(f))),
+    "V": V,
+    "VF": lambda f: V(F(f)),
+    "FV": lambda f: F(V(f)),
+    "VV": lambda f: V(V(f)),
+}
+
+
+def view_of_what_is_written(x):
+    x.add_(1)
+    return x[1:]
+
+
+def views_in_containers(x):
+    x.mul_(2)
+    return {"a": x.view(3, 1)}, [x.detach(), x]
+
+
+def written_after_a_nested_call(x):
+    def part(y):
+        y.mul_(2)
+        return y[1:]
+
+    x = x * 1
+    b = F(part)(x)
+    b.mul_(3)
+    return x * 1, b
+
+
+def made_and_written_after_a_nested_call(x):
+    def part(y):
+        y.mul_(2)
+        return y[:2]
+
+    k = torch.ones(3)
+    d = F(part)(k)
+    d.zero_()
+    return x * k
+
+
+TRANSFORMED = {
+    "vmap": lambda f: lambda x: torch.vmap(f)(torch.stack([x, x + 3])),
+    "jvp": lambda f: lambda x: torch.func.jvp(f, (x,), (torch.ones(3),)),
+    "grad": lambda f: torch.func.grad(lambda x: sum(t.sum() for t in tree_leaves(f(x * 1)))),
+    "vmap of grad": lambda f: lambda x: torch.vmap(TRANSFORMED["grad"](f))(torch.stack([x, x + 3])),
+}
+
+
+@pytest.mark.parametrize("outside", [False, True])
+@pytest.mark.parametrize("transform", TRANSFORMED)
+@pytest.mark.parametrize("levels", LEVELS)
+@pytest.mark.parametrize(
+    "program",
+    [view_of_what_is_written, views_in_containers, written_after_a_nested_call, made_and_written_after_a_nested_call],
+)
+def test_nested_levels_and_transforms(program, levels, transform, outside):
+    """What nested levels return are views of what the levels around write."""
+    form = LEVELS[levels]
+    nested = TRANSFORMED[transform](form(program))
+    if outside:
+        nested = F(nested)
+    expected = tree_leaves(TRANSFORMED[transform](program)(torch.tensor([3.0, 1.0, 2.0])))
+    found = tree_leaves(nested(torch.tensor([3.0, 1.0, 2.0])))
+    assert len(expected) == len(found)
+    for a, b in zip(expected, found, strict=True):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("levels", LEVELS)
+@pytest.mark.parametrize(
+    "write",
+    ["a.conj().mul_(2)", "a.conj()[0].fill_(1j)", "torch._neg_view(a.imag).add_(1)", "a.conj().add_(1j)"],
+)
+def test_conjugated_parts_in_nested_levels(write, levels):
+    def program(x):
+        a = x * 1
+        eval(write, {"torch": torch, "a": a})
+        return a
+
+    x = torch.tensor([1 + 1j, 2 + 2j])
+    assert torch.equal(program(x), LEVELS[levels](program)(x))
+
+
+@pytest.mark.parametrize("transform", ["grad", "jvp", "jacrev", "hessian"])
+def test_literals_under_transforms_without_views(transform):
+    def program(x):
+        return (x[torch.tensor([1, 0])] * torch.tensor(2.0)).square().sum()
+
+    apply = {
+        "grad": torch.func.grad,
+        "jvp": lambda f: lambda x: torch.func.jvp(f, (x,), (torch.ones(3),))[1],
+        "jacrev": torch.func.jacrev,
+        "hessian": torch.func.hessian,
+    }[transform]
+    x = torch.tensor([3.0, 1.0, 2.0])
+    for form in (apply(V(program)), V(apply(program))):
+        assert torch.equal(apply(program)(x), form(x))
