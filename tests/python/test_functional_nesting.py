@@ -2,6 +2,7 @@
 PyTorch."""
 
 import copy
+import functools
 import io
 import itertools
 import re
@@ -11,6 +12,7 @@ import torch
 from torch.autograd.graph import allow_mutation_on_saved_tensors
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._pytree import tree_leaves
 
 import cresset
 
