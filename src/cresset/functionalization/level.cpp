@@ -148,12 +148,16 @@ at::Tensor Level::lift(const at::Tensor& given) {
 at::Tensor Level::standingFor(const at::Tensor& tensor) {
   const Wrapper* wrapper = wrapperOf(tensor);
   if (!wrapper || wrapper->memory().level->open || tensor.requires_grad()) return tensor;
-  auto& [kept, standing] = standing_[tensor.unsafeGetTensorImpl()];
-  if (!standing.defined()) {
-    kept = tensor;
+  if (const auto known = standing_.find(tensor.unsafeGetTensorImpl());
+      known != standing_.end() && known->second.second.defined())
+    return known->second.second;
+  at::Tensor standing;
+  {
     const Emission emission(*state_);
     standing = current(wrapper->part());
   }
+  standing = standingFor(standing);
+  standing_[tensor.unsafeGetTensorImpl()] = {tensor, standing};
   return standing;
 }
 
