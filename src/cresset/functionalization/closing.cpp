@@ -291,6 +291,7 @@ at::Tensor Level::leaveFunctorch(const at::Tensor& tensor) {
 at::Tensor Level::leave(const at::Tensor& tensor) {
   if (!tensor.defined()) return tensor;
   if (isOfFunctorch(tensor)) return leaveFunctorch(tensor);
+  if (const at::Tensor standing = standingFor(tensor); !standing.is_same(tensor)) return leave(standing);
   const Wrapper* wrapper = wrapperOf(tensor);
   if (!wrapper || wrapper->memory().level != state_) return tensor;
   if (const auto entry = by_wrapper_.find(tensor.unsafeGetTensorImpl()); entry != by_wrapper_.end())

@@ -147,7 +147,8 @@ at::Tensor Level::lift(const at::Tensor& given) {
 /// stands. Others know of its memory, and may have written it.
 at::Tensor Level::standingFor(const at::Tensor& tensor) {
   const Wrapper* wrapper = wrapperOf(tensor);
-  if (!wrapper || wrapper->memory().level->open || tensor.requires_grad()) return tensor;
+  const bool is_nested = wrapper && wrapper->memory().level != state_ && !wrapper->memory().level->open;
+  if (!is_nested || tensor.requires_grad()) return tensor;
   if (const auto known = standing_.find(tensor.unsafeGetTensorImpl());
       known != standing_.end() && known->second.second.defined())
     return known->second.second;
