@@ -154,7 +154,9 @@ at::Tensor Level::standingFor(const at::Tensor& tensor) {
     return known->second.second;
   at::Tensor standing;
   {
-    const Emission emission(*state_);
+    // The views that lead to it are this program's.
+    const c10::impl::ExcludeDispatchKeyGuard plain(kTransforms | c10::autocast_dispatch_keyset);
+    const at::AutoDispatchBelowADInplaceOrView below;
     standing = current(wrapper->part());
   }
   standing = standingFor(standing);
