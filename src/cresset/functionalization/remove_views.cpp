@@ -145,13 +145,31 @@ class ViewRemoval {
   /// Whether the view raises for some layouts of what the graph has made, or goes by its strides: a copy before may
   /// give that another layout.
   static bool asksForLayout(const Node& view) {
-    if (!knownOperator(view)->keepsContiguous() && !isGivenStrides(knownOperator(view)->schema())) return false;
+    if (!keepsContiguous(view) && !isGivenStrides(knownOperator(view)->schema())) return false;
     const Value* viewed = view.inputs()[0];
     while (const Operator* op = knownOperator(*viewed->node())) {
       if (!mayReturnView(*op)) break;
       viewed = viewed->node()->inputs()[0];
     }
-    return viewed->node() != view.graph().block()->paramNode();
+    return viewed->node() != view.graph().block()->paramNode() && (keepsContiguous(view) || isMadeOfViews(viewed));
+  }
+
+  static bool keepsContiguous(const Node& view) { return knownOperator(view)->keepsContiguous(); }
+
+  /// Whether the value may be computed of what a view returns, or comes out of a block.
+  static bool isMadeOfViews(const Value* value) {
+    std::unordered_set<const Value*> seen;
+    std::vector<const Value*> todo{value};
+    while (!todo.empty()) {
+      const Node* node = todo.back()->node();
+      todo.pop_back();
+      const Operator* op = knownOperator(*node);
+      if (!node->blocks().empty() || (op && mayReturnView(*op))) return true;
+      if (node->kind() == prim::Param && node->owningBlock()->owningNode()) return true;
+      for (const Value* input : node->inputs())
+        if (seen.insert(input).second) todo.push_back(input);
+    }
+    return false;
   }
 
   /// Views that take what this one returns have been asked before.
