@@ -1,6 +1,7 @@
 // The rules of the policy. See policy.h, and the decision record for what was weighed.
 #include "cresset/ops/policy.h"
 
+#include <ATen/core/class_type.h>
 #include <ATen/core/function.h>
 #include <ATen/core/jit_type.h>
 
