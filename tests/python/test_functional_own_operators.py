@@ -117,3 +117,18 @@ def test_detached_copies_within_live_programs():
             outcome(cresset.functionalize(lambda x, y: form(x.add_(1), y)), make)[0]
             == outcome(lambda x, y: form(x + 1, y), make)[0]
         )
+
+
+def test_detached_copies_in_forward_mode():
+    """They have no tangent, as what is detached has none."""
+    plain = cresset.CompilationUnit("def f(x: Tensor):\n  return x.detach() * x\n").f
+    form = cresset.functionalize(plain, remove="mutations_and_views")
+    x, tangent = torch.tensor([3.0, 1.0]), torch.tensor([1.0, 2.0])
+    for _ in range(3):
+        expected, found = (torch.func.jvp(f, (x,), (tangent,)) for f in (plain, form))
+        assert torch.equal(expected[0], found[0]) and torch.equal(expected[1], found[1])
+        assert torch.equal(torch.func.jacfwd(plain)(x), torch.func.jacfwd(form)(x))
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, tangent)
+            results = [torch.autograd.forward_ad.unpack_dual(f(dual)) for f in (plain, form)]
+            assert torch.equal(results[0].tangent, results[1].tangent)

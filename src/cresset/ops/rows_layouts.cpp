@@ -104,9 +104,10 @@ void checkOverlap(const Tensor& written, const Tensor& read, bool may_be_same) {
 }
 
 constexpr Row kLayoutRows[] = {
-    // PyTorch's has no derivative, and raises where one would be recorded.
+    // PyTorch's has no derivative, and raises where one would be recorded, or a tangent computed.
     {"cresset::detach_copy(Tensor self) -> Tensor", kernel([](const Tensor& self) {
        const at::NoGradGuard off;
+       const c10::AutoFwGradMode no_tangents(false);
        return at::detach_copy(self);
      })},
     // The errors of operators that write, which their functional forms don't have.
