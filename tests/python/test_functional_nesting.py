@@ -619,3 +619,20 @@ def test_literals_under_transforms_without_views(transform):
     x = torch.tensor([3.0, 1.0, 2.0])
     for form in (apply(V(program)), V(apply(program))):
         assert torch.equal(apply(program)(x), form(x))
+
+
+@pytest.mark.parametrize("levels", LEVELS)
+@pytest.mark.parametrize(
+    "write", ["a.real.add_(x)", "a.imag[1:].copy_(x[1:])", "torch.view_as_real(a)[:, 0].add_(x)", "a.conj().imag.mul_(x)"]
+)
+def test_tangents_that_come_by_parts_of_complex_numbers(write, levels):
+    def program(x):
+        a = torch.zeros(3, dtype=torch.complex64)
+        eval(write, {"torch": torch, "a": a, "x": x})
+        return torch.view_as_real(a) * 2
+
+    def tangent(f):
+        return torch.func.jvp(f, (torch.tensor([3.0, 1.0, 2.0]),), (torch.tensor([1.0, 2.0, 3.0]),))
+
+    for a, b in zip(tangent(program), tangent(LEVELS[levels](program)), strict=True):
+        assert torch.equal(a, b)

@@ -114,7 +114,7 @@ c10::SymInt storageElements(const at::Tensor& tensor) {
   return storageBytes(tensor) / static_cast<int64_t>(tensor.itemsize());
 }
 
-/// Zeros at the same place of a storage of the same size as a tensor, for its tangent, with dtype and device of
+/// Zeros at the same place of a storage of the same size and dtype as a tensor, for its tangent, on the device of
 /// another: so forward-mode autograd makes the tangents of views. The first dimensions of that may be what is batched.
 at::Tensor zerosAt(
     const at::Tensor& like, const at::Tensor& options, size_t num_batched, const std::shared_ptr<LevelState>& level) {
@@ -128,7 +128,7 @@ at::Tensor zerosAt(
   }
   const auto zeros = [&](c10::SymIntArrayRef shape) {
     const at::Tensor result =
-        at::_ops::new_zeros::call(options, shape, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+        at::_ops::new_zeros::call(options, shape, like.scalar_type(), std::nullopt, std::nullopt, std::nullopt);
     tellClientsOfWrites(result);
     return result;
   };
