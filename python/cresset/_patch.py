@@ -433,6 +433,16 @@ def _apply():
             by_identity[id(old)] = by_identity[id(_C._without_dynamo(old))] = new
             _set(module, name, new)
     _replace_in_modules(by_identity, _holds_torch_jit)
+    _forget_classes_in_dynamo()
+
+
+def _forget_classes_in_dynamo():
+    """torch.compile keeps from its first use on of which class script functions are."""
+    builder = sys.modules.get("torch._dynamo.variables.builder")
+    by_class = getattr(getattr(builder, "VariableBuilder", None), "_type_dispatch", None)
+    clear = getattr(by_class, "cache_clear", None)
+    if clear is not None:
+        clear()
 
 
 def _restore():
@@ -451,6 +461,7 @@ def _restore():
             back[id(new)] = old_of[id(module), name]
     _replace_in_modules(back, _is_outside)
     _changes.clear()
+    _forget_classes_in_dynamo()
 
 
 def _set(module, name, value):

@@ -322,7 +322,8 @@ def _trace_methods(mod, inputs, *, strict, force_outplace, by_name, call):
         recording.declare(name)
     for child in module.modules():
         forward = child._c.method("forward")
-        if forward is not None and "forward" not in child.__dict__:  # a script module within keeps what it has
+        if forward is not None and not isinstance(child.__dict__.get("forward"), _C.ScriptMethod):
+            # A script module within keeps what it has.
             child.__dict__["forward"] = forward
     _forget_numbers(mod)
     return module
