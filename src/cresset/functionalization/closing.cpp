@@ -275,8 +275,7 @@ void Level::settle() {
 at::Tensor Level::leaveFunctorch(const at::Tensor& tensor) {
   const at::Tensor inner = withoutTransforms(tensor);
   const Wrapper* wrapper = wrapperOf(inner);
-  if (wrapper && wrapper->memory().level != state_ && !wrapper->memory().level->open)
-    standing_[inner.unsafeGetTensorImpl()].first = inner;  // settled with this level's own
+  if (isOfNested(wrapper)) standing_[inner.unsafeGetTensorImpl()].first = inner;  // settled with this level's own
   if (!wrapper || wrapper->memory().level != state_) return tensor;
   const bool is_copy = state_->copies_views && (inner.is_view() || wrapper->part()->parent);
   if (settles() && !is_copy && !by_wrapper_.contains(inner.unsafeGetTensorImpl()) && settle(inner)) return tensor;

@@ -181,7 +181,8 @@ class Functionalizer {
     if (!place) return value;
     if (place->kind == Place::Kind::Root) {
       Value* now = rootNow(place->root);
-      if (isOptional(value) || isCastOf(value, now)) return isOptional(value) ? now : value;
+      if (isOptional(value)) return now;
+      if (isCastOf(value, now)) return value;
     }
     return current(*place, at);
   }

@@ -143,12 +143,15 @@ at::Tensor Level::lift(const at::Tensor& given) {
   return isFromOutside(tensor) ? enter(tensor).wrapper : tensor;
 }
 
+bool Level::isOfNested(const Wrapper* wrapper) const {
+  return wrapper && wrapper->memory().level != state_ && !wrapper->memory().level->open;
+}
+
 /// Of a wrapper of a nested level that is closed: the tensor of this level's program, or a view of one, for which it
 /// stands. Others know of its memory, and may have written it.
 at::Tensor Level::standingFor(const at::Tensor& tensor) {
   const Wrapper* wrapper = wrapperOf(tensor);
-  const bool is_nested = wrapper && wrapper->memory().level != state_ && !wrapper->memory().level->open;
-  if (!is_nested || tensor.requires_grad()) return tensor;
+  if (!isOfNested(wrapper) || tensor.requires_grad()) return tensor;
   if (const auto known = standing_.find(tensor.unsafeGetTensorImpl());
       known != standing_.end() && known->second.second.defined())
     return known->second.second;

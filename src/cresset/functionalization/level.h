@@ -128,6 +128,8 @@ class Level final : public OperatorClient {
   at::Tensor copyOf(const Part& whole) const;
   at::Tensor wrapperOfProgram(const at::Tensor& tensor, const char* function);
   at::Tensor leaveFunctorch(const at::Tensor& tensor);
+  /// Whether it is one of a nested level that is closed.
+  bool isOfNested(const Wrapper* wrapper) const;
   at::Tensor standingFor(const at::Tensor& tensor);
   bool settles() const;
   bool settle(const at::Tensor& tensor);
