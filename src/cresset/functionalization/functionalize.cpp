@@ -45,6 +45,19 @@ bool isWholeSlice(const Node& view) {
   return isBound(2, 0) && isBound(3, std::numeric_limits<int64_t>::max()) && constantAs<int64_t>(view.input(4)) == 1;
 }
 
+/// Rows and columns of `x[:]`, and what is put into it, are those of `x`: there `x[:, 1:] = y` is one scatter into `x`.
+/// Of dimensions both refuse the same, so that no error is lost. Nothing may change the sizes of tensors.
+void skipWholeSlices(Block* block) {
+  for (Node* node : block->nodes()) {
+    for (Block* inner : node->blocks()) skipWholeSlices(inner);
+    const Symbol kind = node->kind();
+    const bool takes_dimension = kind == aten::slice || kind == aten::select || kind == Symbol::aten("slice_scatter") ||
+                                 kind == Symbol::aten("select_scatter");
+    if (!takes_dimension) continue;
+    while (isWholeSlice(*node->input(0)->node())) node->replaceInput(0, node->input(0)->node()->input(0));
+  }
+}
+
 bool isOptional(const Value* value) {
   return value->type()->kind() == c10::TypeKind::OptionalType;
 }
@@ -512,6 +525,7 @@ Functionalized functionalize(Graph& graph, bool inputs_are_distinct) {
   const bool is_written =
       std::any_of(memories.begin(), memories.end(), [](const auto& memory) { return memory->reason.empty(); });
   if (is_written) Functionalizer(graph, places, writes).run();
+  if (is_written && tensorWrites(graph) <= TensorWrites::Elements) skipWholeSlices(graph.block());
   result.changed |= is_written;
   for (const auto& [position, left] : writes.left()) result.left.push_back({left.first, left.second});
   addCalls(graph.block(), result.left);
