@@ -22,6 +22,7 @@
 #include "cresset/ops/new_tensor.h"
 #include "cresset/ops/operator_forms.h"
 #include "cresset/ops/operator_rows.h"
+#include "cresset/ops/own_memory.h"
 #include "cresset/support/numerics.h"
 #include "cresset/support/options.h"
 
@@ -348,14 +349,17 @@ bool OperatorCall::callDirectly(Stack& stack, size_t num_args, Prepared& call) c
     result = call.compute(nullptr);
   } else {
     const at::Tensor& target = stack[target_ == Target::Out ? stack.size() - 1 : first].toTensor();
+    const bool is_new = target_ == Target::Reuse && !isOwn(target);
     const bool is_usual = target.defined() && hasPlainMemory(target) && target.scalar_type() == call.dtype &&
                           !target.is_inference() && !isRecorded(target) && !carriesTangent(target) &&
                           at::has_internal_overlap(target) == at::MemOverlap::No &&
                           std::all_of(call.operands.begin(), call.operands.end(), [&](const at::Tensor& operand) {
-                            return canWriteBeside(target, operand);
+                            return is_new || canWriteBeside(target, operand);
                           });
     if (!is_usual) return false;
-    result = call.compute(&target);
+    result = call.compute(is_new ? nullptr : &target);
+    if (is_new && result.defined() && (result.sizes() != target.sizes() || result.strides() != target.strides()))
+      return false;
     if (result.defined() && target_ != Target::Reuse) result.unsafeGetTensorImpl()->bump_version();
   }
   if (!result.defined()) return false;
@@ -367,7 +371,8 @@ bool OperatorCall::callDirectly(Stack& stack, size_t num_args, Prepared& call) c
 void OperatorCall::call(Stack& stack, size_t num_args) const {
   if (!areWanted()) return callAten(stack, num_args);
   const size_t first = stack.size() - num_args;
-  if (target_ == Target::Reuse) makeOwn(stack[first]);
+  // What is computed into new memory has no gaps.
+  if (target_ == Target::Reuse && !isDense(stack[first].toTensor())) makeOwn(stack[first]);
   at::Tensor result;
   {
     Prepared call;

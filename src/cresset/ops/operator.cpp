@@ -19,6 +19,7 @@
 #include "cresset/ops/checked_arguments.h"
 #include "cresset/ops/operator_forms.h"
 #include "cresset/ops/operator_rows.h"
+#include "cresset/ops/own_memory.h"
 #include "cresset/ops/policy.h"
 
 namespace cresset {
@@ -261,14 +262,12 @@ void checkEnumerations(const c10::FunctionSchema& schema, const c10::IValue* arg
 
 namespace {
 
-/// What an in-place reuse returns, by the operator that writes nothing: where modes see calls, of which some take none
-/// that writes. False, and the stack as it was, if that returns another dtype, layout or sizes than are written.
-bool callWithoutWriting(const Operator& reuse, Stack& stack, size_t num_args) {
-  const Operator* functional = OperatorTable::get().find(reuse.functionalName());
-  const c10::OperatorHandle* handle = functional ? functional->handle() : nullptr;
+/// What an in-place reuse returns, by its form that writes nothing. False, and the stack as it was, if that returns
+/// another dtype, layout or sizes than are written.
+bool callWithoutWriting(const Operator& functional, Stack& stack, size_t num_args) {
+  const c10::OperatorHandle* handle = functional.handle();
   const at::Tensor self = stack[stack.size() - num_args].toTensor();
-  if (!handle || handle->hasTag(at::Tag::nondeterministic_seeded) || self.layout() != at::kStrided || self.is_conj() ||
-      self.is_neg() || !self.is_non_overlapping_and_dense())
+  if (!handle || handle->hasTag(at::Tag::nondeterministic_seeded) || !isDense(self) || self.is_conj() || self.is_neg())
     return false;
   Stack values(stack.end() - static_cast<ptrdiff_t>(num_args), stack.end());
   handle->callBoxed(&values);
@@ -289,6 +288,16 @@ bool callWithoutWriting(const Operator& reuse, Stack& stack, size_t num_args) {
   return true;
 }
 
+/// The form that writes nothing of an in-place reuse, where that is to be called: where modes see calls, of which some
+/// take none that writes, and where it saves the copy of a tensor that is not the only one of its memory. Null else.
+const Operator* formWithoutWriting(const Operator& reuse, const c10::IValue& self) {
+  const bool is_seen = c10::impl::TorchDispatchModeTLS::any_modes_set();
+  if (!is_seen && isOwn(self.toTensor())) return nullptr;
+  const Operator* functional = OperatorTable::get().find(reuse.functionalName());
+  const bool saves_copy = functional && functional->isPointwise() && !functional->mayShareArguments();
+  return is_seen || saves_copy ? functional : nullptr;
+}
+
 }  // namespace
 
 bool Operator::isCalledWithCare() const {
@@ -304,9 +313,10 @@ void Operator::call(Stack& stack, size_t num_args) const {
   } else if (const c10::OperatorHandle* registered = handle()) {
     checkArguments(*this, stack.data() + (stack.size() - schema_.arguments().size()));
     if (isInPlaceReuse()) {
-      const bool is_seen = c10::impl::TorchDispatchModeTLS::any_modes_set();
-      if (is_seen && callWithoutWriting(*this, stack, num_args)) return;
-      makeOwn(stack[stack.size() - num_args]);
+      c10::IValue& self = stack[stack.size() - num_args];
+      const Operator* functional = formWithoutWriting(*this, self);
+      if (functional && callWithoutWriting(*functional, stack, num_args)) return;
+      makeOwn(self);
     }
     if (replacement_ && replacement_(stack)) return;
     registered->callBoxed(&stack);
@@ -320,11 +330,18 @@ void checkArguments(const Operator& op, c10::IValue* arguments) {
   if (const ArgumentCheck check = op.argumentCheck()) check(arguments);
 }
 
+bool isOwn(const at::Tensor& tensor) {
+  return tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1 &&
+         !(tensor.requires_grad() && tensor.is_leaf());
+}
+
 void makeOwn(c10::IValue& value) {
   const at::Tensor& tensor = value.toTensor();
-  const bool is_own = tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1 &&
-                      !(tensor.requires_grad() && tensor.is_leaf());
-  if (!is_own) value = cloneInLayout(tensor);
+  if (!isOwn(tensor)) value = cloneInLayout(tensor);
+}
+
+bool isDense(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.layout() == at::kStrided && tensor.is_non_overlapping_and_dense();
 }
 
 at::Tensor cloneInLayout(const at::Tensor& tensor) {
