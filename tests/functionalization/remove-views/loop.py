@@ -24,9 +24,9 @@ graph(%x : Tensor,
       %25 : Tensor = prim::If(%c)
         block0():
           %28 : Tensor = aten::slice_copy(%22, %7, %13, %13, %2)
-          %27 : Tensor = aten::select_copy(%28, %2, %7)
+          %27 : Tensor = aten::select_copy(%22, %2, %7)
           %23 : Tensor = cresset::zero(%27)
-          %24 : Tensor = aten::select_scatter(%28, %23, %2, %7)
+          %24 : Tensor = aten::select_scatter(%22, %23, %2, %7)
           -> (%24)
         block1():
           -> (%22)
