@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "cresset/functionalization/per_operator.h"
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/ops/tensor_overlap.h"
@@ -29,6 +30,19 @@ bool becomes(const at::Tensor& target, at::Tensor& result, bool is_out, const Le
   return true;
 }
 
+/// What the operator table says of one that writes.
+struct WriterRow {
+  Overlap rule = Overlap::Allowed;
+  bool replaces_memory = false, goes_through_lists = false;
+};
+
+const WriterRow& rowOf(const c10::OperatorHandle& op) {
+  static auto* rows = new PerOperator<WriterRow>([](const Operator& row) {
+    return WriterRow{overlapOf(row), row.replacesMemory(), isForEach(row)};
+  });
+  return rows->of(op);
+}
+
 /// A copy, if it is memory of what the call was given.
 at::Tensor unshared(at::Tensor value, const std::vector<IValue>& given, const LevelState& level) {
   bool shares = false;
@@ -45,16 +59,15 @@ at::Tensor unshared(at::Tensor value, const std::vector<IValue>& given, const Le
 }  // namespace
 
 void CallThatWrites::write(const FunctionalForm& writes) {
-  const Operator* known = OperatorTable::get().find(toString(op_.operator_name()));
-  if (known && known->replacesMemory()) {
+  const WriterRow& row = rowOf(op_);
+  if (row.replaces_memory) {
     throw UserError(
         "Within cresset.functionalize, '" + schema_.name() +
         "' can't be called: it gives a tensor other memory. Use the other tensor itself");
   }
-  const Overlap rule = known ? overlapOf(*known) : Overlap::Allowed;
-  const bool has_overlaps = hasOverlaps(writes, rule);
-  const bool is_entangled = has_overlaps || writesPlaceTwice(writes) || readsWhatItWrites(writes, rule);
-  if (is_entangled && known && isForEach(*known) && canWriteElements(writes)) return writeElements(writes);
+  const bool has_overlaps = hasOverlaps(writes, row.rule);
+  const bool is_entangled = has_overlaps || writesPlaceTwice(writes) || readsWhatItWrites(writes, row.rule);
+  if (is_entangled && row.goes_through_lists && canWriteElements(writes)) return writeElements(writes);
   TORCH_CHECK(!has_overlaps, kOverlapError);
   std::vector<IValue> fresh;
   if (is_entangled) {
@@ -125,6 +138,7 @@ bool CallThatWrites::anyOperands(const FunctionalForm& writes, const OperandsTes
   for (size_t i = 0; i < arguments_.size(); ++i) {
     if (std::ranges::find(writes.written, i) != writes.written.end()) continue;
     const std::vector<at::Tensor> read = tensorsOf(i);
+    if (std::ranges::none_of(read, [&](const at::Tensor& tensor) { return own(tensor); })) continue;
     for (const size_t argument : writes.written) {
       const bool by_element = arguments_[argument].isTensorList() && arguments_[i].isTensorList();
       if (test(tensorsOf(argument), read, by_element)) return true;

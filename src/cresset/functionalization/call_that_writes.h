@@ -31,8 +31,8 @@ class CallThatWrites : protected CallWithWrappers {
   bool writesPlaceTwice(const FunctionalForm& writes) const;
   using Tensors = std::vector<at::Tensor>;
   using OperandsTest = std::function<bool(const Tensors& written, const Tensors& read, bool by_element)>;
-  /// Whether the test holds of the tensors of an argument that is written and those of one that is not. `by_element`:
-  /// both are lists.
+  /// Whether the test holds of the tensors of an argument that is written and those of one that is not and has
+  /// wrappers. `by_element`: both are lists.
   bool anyOperands(const FunctionalForm& writes, const OperandsTest& test) const;
   /// Whether the kernel may read elements that it has written: tells if any argument but the written ones is of memory
   /// that is written. Operators whose overlaps hasOverlaps knows read each element before they write it.

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "cresset/frontend/compiler.h"
 #include "cresset/ops/operator_rows.h"
@@ -237,8 +238,13 @@ std::string_view whyNotReversed(const Operator& op) {
 }
 
 bool isGivenStrides(const c10::FunctionSchema& schema) {
-  static const auto* column = new auto(byOperator(kGivenStrides));
-  return column->contains(toString(schema.operator_name()));
+  static const auto* names = [] {
+    auto* found = new std::unordered_set<c10::OperatorName>;
+    for (const auto& [name, cell] : byOperator(kGivenStrides))
+      if (const Operator* op = OperatorTable::get().find(name)) found->insert(op->schema().operator_name());
+    return found;
+  }();
+  return names->contains(schema.operator_name());
 }
 
 const Graph& inverseOf(const Operator& view) {

@@ -15,11 +15,10 @@
 
 #include <algorithm>
 #include <functional>
-#include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include "cresset/functionalization/functionalize.h"
+#include "cresset/functionalization/per_operator.h"
 #include "cresset/functionalization/sharing.h"
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/functionalization/wrapper.h"
@@ -49,27 +48,6 @@ bool isInjective(const at::Tensor& tensor) {
 
 namespace {
 
-/// What is found once per operator.
-template <class T>
-class PerOperator {
- public:
-  using Make = T (*)(const Operator&);
-  explicit PerOperator(Make make) : make_(make) {}
-
-  /// Empty if the table does not know the operator.
-  const T& of(const c10::OperatorHandle& op) {
-    const std::lock_guard lock(mutex_);
-    const auto [place, is_new] = known_.try_emplace(op.operator_name());
-    const Operator* row = is_new ? OperatorTable::get().find(toString(op.operator_name())) : nullptr;
-    if (row) place->second = make_(*row);
-    return place->second;
-  }
-
- private:
-  const Make make_;
-  std::mutex mutex_;
-  std::unordered_map<c10::OperatorName, T> known_;
-};
 using CodePtr = std::shared_ptr<const Code>;
 
 /// The inverse of a view; `copies`: of which nothing is a view.
