@@ -499,3 +499,36 @@ def test_what_only_sizes_or_results_matter_of_is_not_kept(text, changed):
         y = x.detach().clone()
         (expected,) = torch.autograd.grad((eval(text) * 2 + 1).sum(), x)
         torch.testing.assert_close(found, expected)
+
+
+VIEWS = ("y[1:]", "y[0]", "y.narrow(0, 1, 2)", "y[1:][0]", "y[:, 0]", "y[:]", "y[:, 1:][0]")
+WRITES_TO_VIEWS = ("v.add_(1)", "v[...] = 0", "v.relu_()", "v *= x[0, 0]", "v.copy_(x[0, 0])", "v.zero_()", "v[0] = 1")
+
+
+@pytest.mark.parametrize("mode", ["torch.no_grad()", "torch.inference_mode()"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_made_without_gradients(mode, view):
+    """Autograd refuses writes to them where gradients are on, each time; they change their tensors where they are off."""
+    refused = 0
+    for write in WRITES_TO_VIEWS:
+        for inside in (False, True):
+            pad = "    " if inside else "  "
+            text = f"def f(x):\n  y = x * 2\n  with {mode}:\n    v = {view}\n{pad}{write}\n  z = y * 3\n  return z * 2 + 1\n"
+            scope = {"torch": torch}
+            exec(text, scope)
+            forms = [scope["f"], cresset.CompilationUnit(text).f]
+            for _ in range(3):
+                found = []
+                for form in forms:
+                    x = torch.arange(9.0).view(3, 3).requires_grad_()
+                    try:
+                        result = form(x)
+                        found.append((result.detach(), torch.autograd.grad(result.sum(), x)[0]))
+                    except RuntimeError as error:
+                        assert "in no_grad mode" in str(error) or "nference" in str(error)
+                        found.append(None)
+                assert (found[0] is None) == (found[1] is None), text
+                refused += found[0] is None
+                if found[0]:
+                    torch.testing.assert_close(found[1], found[0], rtol=0, atol=0)
+    assert refused > 0

@@ -206,10 +206,14 @@ class Rewriter {
   Node* rewrite(Node* node) {
     const Operator* reuse = inPlaceReuseFor(node);
     if (!reuse) return nullptr;
+    const uint32_t scope = scopeOf(node);
+    // Autograd refuses writes to views that were made while gradients were off.
+    const auto isPart = [&](Node* view) {
+      return assignmentTo(view) && updateThrough(view) == node && scopeOf(view) == scope;
+    };
     std::vector<Node*> parts;  // of the tensor, the innermost first
     Value* tensor = node->input(0);
-    for (; assignmentTo(tensor->node()) && updateThrough(tensor->node()) == node; tensor = tensor->node()->input(0))
-      parts.push_back(tensor->node());
+    for (; isPart(tensor->node()); tensor = tensor->node()->input(0)) parts.push_back(tensor->node());
     const auto inputs = node->inputs();
     const bool reads_itself = std::find(++inputs.begin(), inputs.end(), tensor) != inputs.end();
     const bool flows = std::any_of(inputs.begin(), inputs.end(), [](const Value* input) {
@@ -218,7 +222,6 @@ class Rewriter {
     if (reads_itself || (!parts.empty() && !with_parts_) || (flows && !hasDerivative(*reuse)) ||
         !isUnshared(tensor, node, parts))
       return nullptr;
-    const uint32_t scope = scopeOf(node);
     Node* now = parts.empty() ? withReuse(node, *reuse, flows) : assigned(node, *reuse, parts, flows);
     new_scopes_[now] = scope;
     current_[tensor] = now->output();
