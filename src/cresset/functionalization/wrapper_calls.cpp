@@ -3,7 +3,9 @@
 // Views become parts, in-place and out= operators the pure operators that compute the same, whose results are assigned.
 // An operator without a pure form is called on copies of what it writes. All else is called with the wrappers' values.
 #include <ATen/core/jit_type.h>
+#include <ATen/ops/_conj_ops.h>
 #include <ATen/ops/_has_same_storage_numel_ops.h>
+#include <ATen/ops/_neg_view_ops.h>
 #include <ATen/ops/_new_zeros_with_same_feature_meta_ops.h>
 #include <ATen/ops/as_strided_ops.h>
 #include <ATen/ops/new_zeros_ops.h>
@@ -31,26 +33,36 @@ namespace cresset::live {
 
 namespace {
 
+/// The tensor of the elements that it shows: copies of conjugate and negative views have these.
+at::Tensor withoutBits(at::Tensor tensor) {
+  if (tensor.is_conj()) tensor = at::_ops::_conj::call(tensor);
+  return tensor.is_neg() ? at::_ops::_neg_view::call(tensor) : tensor;
+}
+
 /// All of a memory, as elements of the wrapper's kind, and a tensor of that layout: the memory, or a view of another
 /// dtype of it. Autograd makes a part of `x.real` again by as_strided of that.
 std::pair<PartPtr, at::Tensor> wholeInKindOf(const Wrapper& wrapper) {
+  const bool copies = copiesViews(*wrapper.memory().level);
   std::vector<PartPtr> chain;
   PartPtr root = wrapper.part();
   for (; root->parent; root = root->parent) chain.push_back(root);
   const at::Tensor& whole = root->memory->value;
-  if (haveSameElements(wrapper, whole)) return {root, whole};
+  if (!copies && haveSameElements(wrapper, whole)) return {root, whole};
   const StandInScope scope;
   PartPtr converted = root;
   at::Tensor place = standIn(whole), all = place;
   for (size_t i = chain.size(); i-- > 0;) {
     const at::Tensor before = std::exchange(place, applyView(*chain[i], place, /*copies=*/false));
-    if (haveSameElements(place, before)) continue;
+    const bool is_converted = !haveSameElements(place, before);
+    if (copies) place = withoutBits(std::move(place));
+    if (!is_converted) continue;
     auto part = std::make_shared<Part>(root->memory);
     part->parent = converted;
     part->op = chain[i]->op;
     part->arguments = chain[i]->arguments;
     try {
       all = applyView(*part, all, /*copies=*/false);
+      if (copies) all = withoutBits(std::move(all));
     } catch (const c10::Error&) {  // not every tensor has such a view
       throw UserError(
           "Within cresset.functionalize, as_strided of a view with another dtype (or of a conjugate or negative view) "
@@ -58,7 +70,7 @@ std::pair<PartPtr, at::Tensor> wholeInKindOf(const Wrapper& wrapper) {
     }
     converted = std::move(part);
   }
-  return {converted, all};
+  return {converted, converted == root ? whole : all};
 }
 
 /// as_strided reaches what the whole memory has. Returns the view's storage offset.
