@@ -590,6 +590,51 @@ def test_nested_levels_and_transforms(program, levels, transform, outside):
         assert torch.equal(a, b)
 
 
+def views_of_what_requires_gradients(x):
+    w = torch.ones(3, requires_grad=True)
+
+    def part(y):
+        z = y * 2
+        return y[:2] + w[:2], y[1:], z, z[:1]
+
+    y = x * w
+    a, b, c, d = F(part)(y)
+    b.mul_(2)
+    d.mul_(3)
+    return y * a.sum(), b, c
+
+
+@pytest.mark.parametrize("around", [lambda f: f, F, V])
+@pytest.mark.parametrize("transform", ["none", "vmap", "jvp", "vmap of jvp"])
+@pytest.mark.parametrize("levels", LEVELS)
+@pytest.mark.parametrize(
+    "program",
+    [
+        view_of_what_is_written,
+        views_in_containers,
+        written_after_a_nested_call,
+        made_and_written_after_a_nested_call,
+        views_of_what_requires_gradients,
+    ],
+)
+def test_nested_levels_under_transforms_on_the_tape(program, levels, transform, around):
+    """The same where autograd records around the transform: values, what is written, and gradients."""
+    if transform == "vmap of jvp" and program is views_in_containers:
+        pytest.skip("vmap refuses what forward mode writes to the tangent")
+    transforms = TRANSFORMED | {"none": lambda f: f}
+    transforms["vmap of jvp"] = lambda f: lambda x: torch.vmap(TRANSFORMED["jvp"](f))(torch.stack([x, x + 3]))
+    found = []
+    for form in (program, LEVELS[levels](program)):
+        x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
+        apply = transforms[transform](form)
+        results = tree_leaves((apply if form is program else around(apply))(x * 1))
+        loss = sum((i + 1) * (result * result).sum() for i, result in enumerate(results))
+        found.append([*results, torch.autograd.grad(loss, x)[0]])
+    assert len(found[0]) == len(found[1])
+    for a, b in zip(*found, strict=True):
+        assert torch.equal(a, b)
+
+
 @pytest.mark.parametrize("levels", LEVELS)
 @pytest.mark.parametrize(
     "write",

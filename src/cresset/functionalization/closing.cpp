@@ -204,14 +204,18 @@ Level::Entry* Level::ownerOf(const Memory& memory) const {
 namespace {
 
 /// The views that lead from the base to the part, the last first; nothing if it is no part of the base.
-std::optional<std::vector<const Part*>> viewsBetween(const at::Tensor& base, const PartPtr& part) {
-  const Wrapper* whole = wrapperOf(base);
+std::optional<std::vector<const Part*>> viewsBetween(const Part* base, const PartPtr& part) {
   std::vector<const Part*> chain;
-  for (const Part* at = part.get(); whole && at; at = at->parent.get()) {
-    if (at == whole->part().get()) return chain;
+  for (const Part* at = part.get(); base && at; at = at->parent.get()) {
+    if (at == base) return chain;
     chain.push_back(at);
   }
   return std::nullopt;
+}
+
+std::optional<std::vector<const Part*>> viewsBetween(const at::Tensor& base, const PartPtr& part) {
+  const Wrapper* whole = wrapperOf(base);
+  return viewsBetween(whole ? whole->part().get() : nullptr, part);
 }
 
 /// Whether a view was made where no gradients are recorded.
@@ -250,6 +254,48 @@ bool Level::settle(const at::Tensor& tensor) {
   return true;
 }
 
+/// The level in whose program this one was opened, if nothing else sees what becomes of its tensors.
+Level* Level::around() const {
+  const bool is_seen = c10::impl::TorchDispatchModeTLS::any_modes_set();
+  return is_seen || !detail::activeClients() ? nullptr : dynamic_cast<Level*>(detail::activeClients()->client);
+}
+
+/// Makes a wrapper one of the level around, of the memory for which it stands there. It keeps its place on the tape,
+/// and becomes a view of what it is a view of there. False, and the wrapper as it was, if that is not known.
+bool Level::handOver(const at::Tensor& tensor, const Level& around) {
+  Wrapper& wrapper = *wrapperOf(tensor);
+  if (wrapper.memory().level == around.state_) return true;
+  if (wrapper.memory().level != state_ || by_wrapper_.contains(tensor.unsafeGetTensorImpl())) return false;
+  const c10::impl::ExcludeDispatchKeyGuard plain(kTransforms | c10::autocast_dispatch_keyset);
+  at::Tensor standing;
+  bool is_rebased = false;
+  if (tensor.is_view()) {
+    const at::Tensor base(tensor._base());
+    const auto owner = by_wrapper_.find(base.unsafeGetTensorImpl());
+    is_rebased = owner != by_wrapper_.end();
+    if (!is_rebased && !handOver(base, around)) return false;
+    const auto before = handed_over_.find(base.unsafeGetTensorImpl());
+    const auto chain = viewsBetween(
+        before == handed_over_.end() ? wrapperOf(base)->part().get() : before->second.get(), wrapper.part());
+    if (!chain) return false;
+    standing = viewAgain(tensor, is_rebased ? owner->second->tensor : base, *chain);
+  } else if (!wrapper.part()->parent && !wrapper.memory().foreign) {
+    standing = wrapper.memory().value;
+  }
+  const Wrapper* known = wrapperOf(standing);
+  if (!known || known->memory().level != around.state_) return false;
+  handed_over_[tensor.unsafeGetTensorImpl()] = wrapper.part();
+  wrapper.adopt(known->part(), standing);
+  if (is_rebased) rebaseView(tensor, standing);
+  return true;
+}
+
+void Level::handOverRecorded(const Level& around) {
+  is_handed_over_ = true;
+  for (const at::Tensor& wrapper : livingWrappers(*state_))
+    if (wrapper.requires_grad()) handOver(wrapper, around);
+}
+
 void Level::visitStanding(const std::function<void(const at::Tensor&, const at::Tensor&)>& visit) const {
   // Those from outside first: others are views of them.
   for (const Entry* entry : in_order_) {
@@ -262,6 +308,7 @@ void Level::visitStanding(const std::function<void(const at::Tensor&, const at::
 }
 
 void Level::settle() {
+  if (const Level* level = around()) handOverRecorded(*level);
   if (!settles()) return;
   for (const at::Tensor& wrapper : livingWrappers(*state_)) {
     if (!by_wrapper_.contains(wrapper.unsafeGetTensorImpl())) settle(wrapper);
@@ -279,10 +326,10 @@ at::Tensor Level::leaveFunctorch(const at::Tensor& tensor) {
   if (!wrapper || wrapper->memory().level != state_) return tensor;
   const bool is_copy = state_->copies_views && (inner.is_view() || wrapper->part()->parent);
   if (settles() && !is_copy && !by_wrapper_.contains(inner.unsafeGetTensorImpl()) && settle(inner)) return tensor;
-  // The level around knows for what the wrapper stands.
-  const bool is_followed = !c10::impl::TorchDispatchModeTLS::any_modes_set() && detail::activeClients() &&
-                           dynamic_cast<const Level*>(detail::activeClients()->client);
-  if (is_followed && !is_copy && !inner.requires_grad()) return tensor;
+  // The level around knows for what the wrapper stands. The tensor's tangent may be on the tape, too.
+  const Level* level = around();
+  if (level && !is_handed_over_) handOverRecorded(*level);
+  if (level && !is_copy && (!inner.requires_grad() || wrapper->memory().level == level->state_)) return tensor;
   // The wrapper's kernel makes the copy, of what is a tensor by now.
   return at::_ops::clone::call(tensor, std::nullopt);
 }

@@ -133,6 +133,9 @@ class Level final : public OperatorClient {
   at::Tensor standingFor(const at::Tensor& tensor);
   bool settles() const;
   bool settle(const at::Tensor& tensor);
+  Level* around() const;
+  bool handOver(const at::Tensor& tensor, const Level& around);
+  void handOverRecorded(const Level& around);
 
   std::shared_ptr<LevelState> state_;
   std::string refusal_;
@@ -149,6 +152,8 @@ class Level final : public OperatorClient {
   /// Wrappers of nested levels, and for what they stand.
   std::unordered_map<const c10::TensorImpl*, std::pair<at::Tensor, at::Tensor>> standing_;
   std::unordered_map<const c10::TensorImpl*, at::Tensor> results_;
+  bool is_handed_over_ = false;
+  std::unordered_map<const c10::TensorImpl*, PartPtr> handed_over_;  // which parts the wrappers were
 };
 
 /// Sets what is called with tensors of programs before they are written while modes of Python are on, which see no

@@ -52,11 +52,7 @@ Wrapper::Wrapper(PartPtr part, const at::Tensor& like, const std::optional<c10::
     : TensorImpl(c10::Storage(part->memory->stand_in), keysFor(like), like.dtype()), part_(std::move(part)) {
   device_opt_ = like.device();
   setGeometry(like, offset);
-  level_ = part_->memory->level;
-  const std::lock_guard lock(level_->mutex);
-  next_ = level_->wrappers;
-  if (next_) next_->previous_ = this;
-  level_->wrappers = this;
+  enterList(part_->memory->level);
 }
 
 Wrapper::~Wrapper() {
@@ -70,12 +66,21 @@ void Wrapper::release_resources() {
   TensorImpl::release_resources();
 }
 
+void Wrapper::enterList(std::shared_ptr<LevelState> level) {
+  level_ = std::move(level);
+  const std::lock_guard lock(level_->mutex);
+  next_ = level_->wrappers;
+  if (next_) next_->previous_ = this;
+  level_->wrappers = this;
+}
+
 void Wrapper::leaveList() {
   const std::shared_ptr<LevelState> level = std::move(level_);
   if (!level) return;
   const std::lock_guard lock(level->mutex);
   if (next_) next_->previous_ = previous_;
   (previous_ ? previous_->next_ : level->wrappers) = next_;
+  next_ = previous_ = nullptr;
 }
 
 std::vector<at::Tensor> livingWrappers(LevelState& level) {
@@ -107,6 +112,16 @@ bool Wrapper::settle() {
   part_.reset();
   leaveList();
   return true;
+}
+
+void Wrapper::adopt(PartPtr part, const at::Tensor& like) {
+  leaveList();
+  storage_ = c10::Storage(part->memory->stand_in);
+  const bool fixed = !allow_tensor_metadata_change();
+  set_allow_tensor_metadata_change(true);
+  setPart(std::move(part), like);
+  set_allow_tensor_metadata_change(!fixed);
+  enterList(part_->memory->level);
 }
 
 void Wrapper::setGeometry(const at::Tensor& like, const std::optional<c10::SymInt>& offset) {

@@ -112,6 +112,8 @@ class Wrapper final : public c10::TensorImpl {
   /// After its level was closed: makes it a tensor that has its part's memory. False if that is no memory of a plain
   /// tensor.
   bool settle();
+  /// After its level was closed: makes it a wrapper of that part of another level, with the sizes of `like`.
+  void adopt(PartPtr part, const at::Tensor& like);
 
   c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(
       const c10::VariableVersion& version_counter, bool allow_metadata_change) const override;
@@ -123,6 +125,7 @@ class Wrapper final : public c10::TensorImpl {
  private:
   const char* tensorimpl_type_name() const override { return part_ ? "cresset's functional tensor" : "TensorImpl"; }
   void setGeometry(const at::Tensor& like, const std::optional<c10::SymInt>& offset);
+  void enterList(std::shared_ptr<LevelState> level);
   void leaveList();
   friend std::vector<at::Tensor> livingWrappers(LevelState& level);
 
