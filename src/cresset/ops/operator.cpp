@@ -294,7 +294,8 @@ const Operator* formWithoutWriting(const Operator& reuse, const c10::IValue& sel
   const bool is_seen = c10::impl::TorchDispatchModeTLS::any_modes_set();
   if (!is_seen && isOwn(self.toTensor())) return nullptr;
   const Operator* functional = OperatorTable::get().find(reuse.functionalName());
-  const bool saves_copy = functional && functional->isPointwise() && !functional->mayShareArguments();
+  const bool saves_copy = functional && functional->isPointwise() && !functional->mayShareArguments() &&
+                          !self.toTensor().unsafeGetTensorImpl()->has_symbolic_sizes_strides();
   return is_seen || saves_copy ? functional : nullptr;
 }
 
@@ -341,7 +342,8 @@ void makeOwn(c10::IValue& value) {
 }
 
 bool isDense(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.layout() == at::kStrided && tensor.is_non_overlapping_and_dense();
+  return tensor.defined() && tensor.layout() == at::kStrided && !tensor.is_nested() &&
+         tensor.is_non_overlapping_and_dense();
 }
 
 at::Tensor cloneInLayout(const at::Tensor& tensor) {
