@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "cresset/ops/checked_arguments.h"
@@ -273,7 +274,7 @@ bool callWithoutWriting(const Operator& functional, Stack& stack, size_t num_arg
   handle->callBoxed(&values);
   at::Tensor result = values.at(0).toTensor();
   if (result.sym_sizes() != self.sym_sizes() || result.device() != self.device() ||
-      !c10::canCast(result.scalar_type(), self.scalar_type()))
+      result.is_complex() != self.is_complex() || !c10::canCast(result.scalar_type(), self.scalar_type()))
     return false;
   if (result.scalar_type() != self.scalar_type()) {
     result = at::_ops::_to_copy::call(
@@ -289,10 +290,17 @@ bool callWithoutWriting(const Operator& functional, Stack& stack, size_t num_arg
 }
 
 /// The form that writes nothing of an in-place reuse, where that is to be called: where modes see calls, of which some
-/// take none that writes, and where it saves the copy of a tensor that is not the only one of its memory. Null else.
-const Operator* formWithoutWriting(const Operator& reuse, const c10::IValue& self) {
+/// take none that writes, and where it saves the copy of a tensor that is not the only one of its memory. Not where
+/// autograd records: some in-place operators have no derivatives. Null else.
+const Operator* formWithoutWriting(const Operator& reuse, std::span<const c10::IValue> arguments) {
   const bool is_seen = c10::impl::TorchDispatchModeTLS::any_modes_set();
-  if (!is_seen && isOwn(self.toTensor())) return nullptr;
+  const c10::IValue& self = arguments[0];
+  const auto isRecorded = [](const c10::IValue& argument) {
+    return argument.isTensor() && argument.toTensor().defined() && argument.toTensor().requires_grad();
+  };
+  if (!is_seen &&
+      (isOwn(self.toTensor()) || (at::GradMode::is_enabled() && std::ranges::any_of(arguments, isRecorded))))
+    return nullptr;
   const Operator* functional = OperatorTable::get().find(reuse.functionalName());
   const bool saves_copy = functional && functional->isPointwise() && !functional->mayShareArguments() &&
                           !self.toTensor().unsafeGetTensorImpl()->has_symbolic_sizes_strides();
@@ -314,10 +322,9 @@ void Operator::call(Stack& stack, size_t num_args) const {
   } else if (const c10::OperatorHandle* registered = handle()) {
     checkArguments(*this, stack.data() + (stack.size() - schema_.arguments().size()));
     if (isInPlaceReuse()) {
-      c10::IValue& self = stack[stack.size() - num_args];
-      const Operator* functional = formWithoutWriting(*this, self);
+      const Operator* functional = formWithoutWriting(*this, std::span<const c10::IValue>(stack).last(num_args));
       if (functional && callWithoutWriting(*functional, stack, num_args)) return;
-      makeOwn(self);
+      makeOwn(stack[stack.size() - num_args]);
     }
     if (replacement_ && replacement_(stack)) return;
     registered->callBoxed(&stack);
