@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "cresset/ops/checked_arguments.h"
+#include "cresset/ops/functorch.h"
 #include "cresset/ops/operator_forms.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/ops/own_memory.h"
@@ -291,16 +292,16 @@ bool callWithoutWriting(const Operator& functional, Stack& stack, size_t num_arg
 
 /// The form that writes nothing of an in-place reuse, where that is to be called: where modes see calls, of which some
 /// take none that writes, and where it saves the copy of a tensor that is not the only one of its memory. Not where
-/// autograd records: some in-place operators have no derivatives. Null else.
+/// autograd or functorch see the call: some in-place operators have no derivatives, and vmap refuses some. Null else.
 const Operator* formWithoutWriting(const Operator& reuse, std::span<const c10::IValue> arguments) {
   const bool is_seen = c10::impl::TorchDispatchModeTLS::any_modes_set();
   const c10::IValue& self = arguments[0];
-  const auto isRecorded = [](const c10::IValue& argument) {
-    return argument.isTensor() && argument.toTensor().defined() && argument.toTensor().requires_grad();
+  const auto mayBeRecorded = [records = at::GradMode::is_enabled()](const c10::IValue& argument) {
+    if (!argument.isTensor() || !argument.toTensor().defined()) return false;
+    const at::Tensor& tensor = argument.toTensor();
+    return (records && tensor.requires_grad()) || isOfFunctorch(tensor) || tensor._fw_grad(/*level=*/0).defined();
   };
-  if (!is_seen &&
-      (isOwn(self.toTensor()) || (at::GradMode::is_enabled() && std::ranges::any_of(arguments, isRecorded))))
-    return nullptr;
+  if (!is_seen && (isOwn(self.toTensor()) || std::ranges::any_of(arguments, mayBeRecorded))) return nullptr;
   const Operator* functional = OperatorTable::get().find(reuse.functionalName());
   const bool saves_copy = functional && functional->isPointwise() && !functional->mayShareArguments() &&
                           !self.toTensor().unsafeGetTensorImpl()->has_symbolic_sizes_strides();
