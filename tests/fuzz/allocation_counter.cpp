@@ -37,6 +37,8 @@ void countFree(size_t size) {
 #elif defined(__SANITIZE_ADDRESS__)
 extern "C" {
 size_t __sanitizer_get_allocated_size(const volatile void* p);
+void __sanitizer_malloc_hook(const volatile void* p, size_t size);
+void __sanitizer_free_hook(const volatile void* p);
 void __sanitizer_malloc_hook(const volatile void* p, size_t size) {
   if (p) countAllocation(size);
 }
