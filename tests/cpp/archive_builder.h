@@ -30,7 +30,7 @@ inline uint32_t crcOf(const std::string& data) {
 }
 
 inline void put(std::string& out, uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) out.push_back(i < 8 ? static_cast<char>(value >> (8 * i)) : 0);
+  for (int i = 0; i < bytes; ++i) out.push_back(i < 8 ? static_cast<char>(value >> (8 * i)) : '\0');
 }
 
 /// Records are aligned to 64 bytes, as PyTorch's are, unless `align` says otherwise.

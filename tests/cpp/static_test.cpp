@@ -7,6 +7,7 @@
 #include <ATen/ops/mul_ops.h>
 #include <ATen/ops/ones_ops.h>
 
+#include <algorithm>
 #include <atomic>
 #include <sstream>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "cresset/module/module.h"
 #include "cresset/static_runtime/static_module.h"
 #include "cresset/support/error.h"
+#include "cresset/support/poison.h"
 
 using namespace cresset;
 
@@ -134,11 +136,20 @@ def both(x: Tensor):
 namespace {
 
 int num_doubled = 0;
+/// What the variant was called with last.
+const std::byte *negated = nullptr, *negation = nullptr;
+bool was_guarded = false;
 
 CRESSET_REGISTER_OUT_VARIANT("aten::neg", [](const c10::FunctionSchema& schema) -> OutFunction {
   if (!schema.overload_name().empty()) return {};
   return [](const OutArguments& arguments) {
     ++num_doubled;
+    const at::Tensor &input = arguments.input(0).toTensor(), &output = arguments.output(0);
+    const std::byte* before = negated;
+    negated = static_cast<const std::byte*>(input.const_data_ptr());
+    negation = static_cast<const std::byte*>(output.storage().data());  // it has no elements yet
+    was_guarded = negation && isPoisoned(negation + input.nbytes()) && !isPoisoned(negation + input.nbytes() - 1) &&
+                  !isPoisoned(negation) && !isPoisoned(negated) && before && isPoisoned(before);
     at::_ops::mul_out::call(
         arguments.input(0).toTensor(), arguments.input(0).toTensor().new_full({}, -1), arguments.output(0));
   };
@@ -156,6 +167,46 @@ TEST_CASE("libraries register out variants") {
   CHECK(same(model({x}).toTensor(), unit.run_method("f", x).toTensor()));
   CHECK(num_doubled == before + 1);
   CHECK_THROWS_AS(registerOutVariant("neg", nullptr), UserError);
+}
+
+TEST_CASE("with AddressSanitizer, memory beyond a slot is poisoned, and that of slots before and after their use") {
+  CompilationUnit unit(R"(
+def f(x: Tensor):
+    y = torch.mm(torch.neg(torch.mm(x, x)), x)
+    return torch.mm(torch.neg(torch.mm(y, x)), y)
+)");
+  for (const bool shares : {true, false}) {
+    StaticModuleOptions options;
+    options.enable_fusion = false;
+    options.optimize_memory = shares;
+    const StaticModule model(unit.get_function("f"), options);
+    for (const int64_t rows : {3, 3, 5, 5, 3}) {
+      const at::Tensor x = ones(rows, rows);
+      CHECK(same(model({x}).toTensor(), unit.run_method("f", x).toTensor()));
+    }
+    CHECK(model.runtime().memory().allocations == 0);
+    const at::Tensor x = ones(5, 5);
+    model({x});
+    CHECK(was_guarded == kPoisonsMemory);
+    CHECK(isPoisoned(negated) == kPoisonsMemory);
+    CHECK(isPoisoned(negation) == kPoisonsMemory);
+  }
+}
+
+TEST_CASE("with AddressSanitizer, what lies around pieces of memory is poisoned") {
+  const std::vector<std::byte> memory(256);
+  const std::vector<MemoryPiece> first = {{0, 12}, {128, 64}}, second = {{64, 32}};
+  for (const auto& pieces : {first, second, first}) {
+    poisonAround(memory.data(), memory.size(), pieces);
+    for (size_t i = 0; i < memory.size(); ++i) {
+      const bool is_inside = std::any_of(pieces.begin(), pieces.end(), [&](const MemoryPiece& piece) {
+        return i >= piece.offset && i < piece.offset + piece.bytes;
+      });
+      CAPTURE(i);
+      CHECK(isPoisoned(memory.data() + i) == (kPoisonsMemory && !is_inside));
+    }
+  }
+  unpoisonMemory(memory.data(), memory.size());
 }
 
 /// All memory is laid out before the first run.
@@ -198,7 +249,8 @@ TEST_CASE("a plan is made, and memory laid out, before the first run") {
   const at::Tensor x = ones(8, 4), w = ones(4, 4);
   runtime.prepare({x, w});
   CHECK(runtime.memory().arena_bytes > 0);
-  for (const StaticReport::Value& value : runtime.report().plans.at(0).values)
+  const StaticReport report = runtime.report();
+  for (const StaticReport::Value& value : report.plans.at(0).values)
     CHECK((value.is_output || value.offset.has_value()));
   CHECK(same(runtime({x, w}).toTensor(), unit.run_method("layers", x, w).toTensor()));
   CHECK(runtime.memory().allocations == 1);  // the result

@@ -19,6 +19,7 @@
 #include "cresset/executor/executor.h"
 #include "cresset/executor/kernels.h"
 #include "cresset/functionalization/functionalize.h"
+#include "cresset/functionalization/level.h"
 #include "cresset/ir/printer.h"
 #include "cresset/module/compilation_unit.h"
 #include "cresset/module/freeze.h"
@@ -248,6 +249,22 @@ TEST_CASE("threads: plans are made, run, forgotten and explained, while kernels 
     });
   }
   setOption(Option::hot_loop, "64");
+}
+
+TEST_CASE("threads: drop tensors of a functional program that ends") {
+  for (int round = 0; round < 20; ++round) {
+    live::Level level;
+    std::vector<std::vector<at::Tensor>> held(kThreads);
+    for (std::vector<at::Tensor>& tensors : held) {
+      for (int i = 0; i < 50; ++i) tensors.push_back(level.wrap(ones()));
+    }
+    atOnce([&](int t) {
+      if (t > 0) return held[t].clear();
+      level.close();
+      level.settle();
+    });
+    for (const at::Tensor& tensor : held[0]) CHECK(tensor.equal(ones()));
+  }
 }
 
 TEST_CASE("threads: freeze, save, functionalize and make static modules of a module that others run") {

@@ -12,7 +12,7 @@ std::atomic<int64_t> live_bytes{0}, peak_bytes{0};
 std::atomic<bool> counting{false};
 std::atomic<size_t> largest_allowed{SIZE_MAX};
 
-void countAllocation(size_t size) {
+[[maybe_unused]] void countAllocation(size_t size) {  // not by ThreadSanitizer
   int64_t now =
       live_bytes.fetch_add(static_cast<int64_t>(size), std::memory_order_relaxed) + static_cast<int64_t>(size);
   if (!counting.load(std::memory_order_relaxed)) return;
@@ -20,7 +20,7 @@ void countAllocation(size_t size) {
   while (now > peak && !peak_bytes.compare_exchange_weak(peak, now)) {
   }
 }
-void countFree(size_t size) {
+[[maybe_unused]] void countFree(size_t size) {
   live_bytes.fetch_sub(static_cast<int64_t>(size), std::memory_order_relaxed);
 }
 }  // namespace
@@ -37,6 +37,8 @@ void countFree(size_t size) {
 #elif defined(__SANITIZE_ADDRESS__)
 extern "C" {
 size_t __sanitizer_get_allocated_size(const volatile void* p);
+void __sanitizer_malloc_hook(const volatile void* p, size_t size);
+void __sanitizer_free_hook(const volatile void* p);
 void __sanitizer_malloc_hook(const volatile void* p, size_t size) {
   if (p) countAllocation(size);
 }

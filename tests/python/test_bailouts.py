@@ -196,12 +196,13 @@ def test_every_guard_fails(name, failing):
             failing(guard, every)
             for _ in range(3):
                 assert outcome(unit.f, arguments()) == expected, (guard, every)
-        plan = cresset.explain(unit.f).plans[-1]
-        failures += sum("failed" in text for text in plan.guards)
+        # On a slow machine a loop turns hot, and has a plan of its own.
+        plans = cresset.explain(unit.f).plans
+        failures += sum("failed" in text for plan in plans for text in plan.guards)
         guard += 1
-        if guard >= len(plan.guards):
+        if guard >= max(len(plan.guards) for plan in plans):
             break
-    assert failures > 0 and len(plan.guards) > 0
+    assert failures > 0
 
 
 def test_what_guards_promise():

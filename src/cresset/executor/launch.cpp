@@ -22,7 +22,7 @@ namespace {
 
 using codegen::Place;
 
-constexpr int64_t kAlignment = MemoryPlan::kAlignment;
+constexpr size_t kAlignment = MemoryPlan::kAlignment;
 
 /// Memory of the calling thread, which it keeps.
 class ThreadMemory {
@@ -79,15 +79,21 @@ Launch::Launch(const codegen::Sequence& sequence, std::span<const at::Tensor> te
     const size_t bytes = at::detail::computeStorageNbytes(layout.sizes, layout.strides, c10::elementSize(dtype));
     outputs_.push_back({std::move(layout), dtype, bytes});
   }
-  planTemporaries(schedule.calls, schedule.temporaries);
+  const std::vector<Temporary> temporaries = planTemporaries(schedule.calls, schedule.temporaries);
   const std::array<size_t, 3> bases = {0, tensors.size(), tensors.size() + outputs_.size()};
   for (codegen::KernelCall& call : schedule.calls) addStep(std::move(call), bases, now);
+  for (size_t i = 0; kPoisonsMemory && i < temporaries.size(); ++i) {
+    const Temporary& one = temporaries[i];
+    for (size_t step = one.first; step <= one.last; ++step)
+      steps_[step].temporaries.push_back({offsets_[i], schedule.temporaries[i]});
+  }
   least_times_ = std::vector<std::atomic<int64_t>>(steps_.size());
 }
 
-void Launch::planTemporaries(const std::vector<codegen::KernelCall>& calls, std::span<const size_t> bytes) {
+std::vector<Temporary> Launch::planTemporaries(
+    const std::vector<codegen::KernelCall>& calls, std::span<const size_t> bytes) {
   std::vector<Temporary> temporaries;
-  for (const size_t size : bytes) temporaries.push_back({size, calls.size(), 0});
+  for (const size_t size : bytes) temporaries.push_back({size + kPoisonedBytes, calls.size(), 0});
   for (size_t i = 0; i < calls.size(); ++i) {
     for (const Place& place : calls[i].buffers) {
       if (place.memory != Place::Memory::Temporary) continue;
@@ -99,6 +105,7 @@ void Launch::planTemporaries(const std::vector<codegen::KernelCall>& calls, std:
   MemoryPlan plan = planMemory(temporaries);
   offsets_ = std::move(plan.offsets);
   temporary_bytes_ = plan.bytes;
+  return temporaries;
 }
 
 void Launch::addStep(codegen::KernelCall call, std::span<const size_t> bases, bool now) {
@@ -118,10 +125,10 @@ void Launch::addStep(codegen::KernelCall call, std::span<const size_t> bases, bo
   }
   step.numbers = std::move(call.numbers);
   step.more_numbers = std::move(call.more_numbers);
-  int64_t end = 0;
   for (const codegen::Buffer& scratch : call.kernel.scratch) {
-    const int64_t size = codegen::scratchSize(call.kernel, scratch, step.sizes.back());
-    step.scratch_ends.push_back(end += (size + kAlignment - 1) / kAlignment * kAlignment);
+    const auto size = static_cast<size_t>(codegen::scratchSize(call.kernel, scratch, step.sizes.back()));
+    step.scratch.push_back({step.scratch_bytes, size});
+    step.scratch_bytes += (size + kPoisonedBytes + kAlignment - 1) / kAlignment * kAlignment;
   }
   step.kernel = sharedKernel(std::move(call.kernel), now);
   steps_.push_back(std::move(step));
@@ -199,18 +206,19 @@ bool Launch::runStep(const Step& step, std::span<std::byte* const> bases, const 
   for (const size_t input : step.numbers) numbers.push_back(wordOf(inputs[input]));
   for (const int64_t number : step.more_numbers) numbers.push_back(static_cast<uint64_t>(number));
   const codegen::KernelFunction function = step.kernel->function();
+  if (temporary_bytes_ > 0) poisonAround(bases.back(), temporary_bytes_, step.temporaries);
   std::atomic<bool> failed{false};
   const auto call = [&](void* const* own, int64_t begin, int64_t end) {
     if (function(own, step.sizes.data(), step.strides.data(), numbers.data(), begin, end) != 0)
       failed.store(true, std::memory_order_relaxed);
   };
   const auto runPart = [&](int64_t begin, int64_t end) {
-    if (!step.scratch_ends.empty()) {
+    if (!step.scratch.empty()) {
       static thread_local ThreadMemory kept;
-      std::byte* scratch = kept.get(static_cast<size_t>(step.scratch_ends.back()));
+      std::byte* scratch = kept.get(step.scratch_bytes);
+      poisonAround(scratch, step.scratch_bytes, step.scratch);
       c10::SmallVector<void*, 16> own(buffers.begin(), buffers.end());
-      int64_t offset = 0;
-      for (const int64_t scratch_end : step.scratch_ends) own.push_back(scratch + std::exchange(offset, scratch_end));
+      for (const MemoryPiece& piece : step.scratch) own.push_back(scratch + piece.offset);
       return call(own.data(), begin, end);
     }
     call(buffers.data(), begin, end);

@@ -11,8 +11,10 @@
 
 #include "cresset/codegen/sequence.h"
 #include "cresset/executor/kernel_cache.h"
+#include "cresset/executor/memory_planner.h"
 #include "cresset/executor/roofline.h"
 #include "cresset/interpreter/compiled_subgraph.h"
+#include "cresset/support/poison.h"
 
 namespace cresset {
 
@@ -102,14 +104,17 @@ class Launch {
     std::vector<Buffer> buffers;
     std::vector<size_t> numbers;        // of the inputs
     std::vector<int64_t> more_numbers;  // those that the layouts say
-    std::vector<int64_t> scratch_ends;  // in the memory that a thread has for scratch
+    std::vector<MemoryPiece> scratch;   // in the memory that a thread has for it
+    size_t scratch_bytes = 0;
+    std::vector<MemoryPiece> temporaries;  // that are needed then; of builds that poison the others
     int64_t elements;
     size_t item;  // of the sequence
   };
 
   static void giveLayout(const Output& output, at::Tensor& tensor);
   void addStep(codegen::KernelCall call, std::span<const size_t> bases, bool now);
-  void planTemporaries(const std::vector<codegen::KernelCall>& calls, std::span<const size_t> bytes);
+  /// Of each, which calls need it.
+  std::vector<Temporary> planTemporaries(const std::vector<codegen::KernelCall>& calls, std::span<const size_t> bytes);
   bool runSteps(std::span<std::byte* const> bases, const c10::IValue* inputs) const;
   bool runStep(const Step& step, std::span<std::byte* const> bases, const c10::IValue* inputs) const;
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "cresset/executor/size_classes.h"
+#include "cresset/support/poison.h"
 
 namespace cresset {
 
@@ -49,13 +50,20 @@ PlanMemory::PlanMemory(std::shared_ptr<const MemoryLayout> layout, const MemoryO
   } else {
     policy_ = std::make_unique<LearnedSizes>();
   }
-  is_watched_ = options_.fill_freed;
+  is_watched_ = options_.fill_freed || kPoisonsMemory;
   bytes_.resize(layout_->slots.size());
   offsets_.resize(layout_->slots.size());
   output_bytes_.resize(layout_->slots.size());
   for (const MemoryLayout::Slot& slot : layout_->slots) {
     storages_.push_back(slot.is_output ? c10::Storage() : emptyStorage());
     slots_.push_back(slot.is_output ? at::Tensor() : tensorIn(storages_.back(), slot.dtype));
+  }
+  if constexpr (kPoisonsMemory) {
+    arrivals_.resize(layout_->positions.size());
+    for (uint32_t i = 0; i < slots_.size(); ++i) {
+      const auto site = std::lower_bound(layout_->positions.begin(), layout_->positions.end(), layout_->slots[i].first);
+      if (!layout_->slots[i].is_output) arrivals_[static_cast<size_t>(site - layout_->positions.begin())].push_back(i);
+    }
   }
 }
 
@@ -89,25 +97,47 @@ const MemoryPlan& PlanMemory::placement() {
 
 void PlanMemory::placeSlots() {
   const MemoryPlan& plan = placement();
-  offsets_ = plan.offsets;
-  if (options_.share) {
-    for (size_t i = 0; i < offsets_.size(); ++i) offsets_[i] = plan.offsets[layout_->slots[i].place];
-  }
+  for (uint32_t i = 0; i < offsets_.size(); ++i) offsets_[i] = plan.offsets[placeOf(i)];
   arena_bytes_ = plan.bytes;
+  allocateArena();
+  for (uint32_t i = 0; i < bytes_.size(); ++i) {
+    if (layout_->slots[i].is_output) continue;
+    auto* begin = static_cast<std::byte*>(
+        kPoisonsMemory ? own_places_[placeOf(i)].memory.get() : static_cast<std::byte*>(arena_.get()) + offsets_[i]);
+    setMemory(storages_[i], bytes_[i] > 0 ? begin : nullptr, bytes_[i]);
+  }
+  is_placed_ = true;
+}
+
+void PlanMemory::allocateArena() {
+  if constexpr (kPoisonsMemory) {
+    own_places_.clear();
+    for (const Temporary& one : temporaries(options_.share)) {
+      own_places_.push_back({c10::GetCPUAllocator()->allocate(one.bytes), one.bytes});
+      if (options_.fill_freed && one.bytes > 0) std::memset(own_places_.back().memory.get(), kFill, one.bytes);
+      poisonMemory(own_places_.back().memory.get(), one.bytes);
+    }
+  }
   if (arena_bytes_ > held_bytes_) {
     arena_ = c10::DataPtr();  // first, so that there never are two
     held_bytes_ = 0;
-    arena_ = c10::GetCPUAllocator()->allocate(arena_bytes_);
+    if (!kPoisonsMemory) arena_ = c10::GetCPUAllocator()->allocate(arena_bytes_);
     held_bytes_ = arena_bytes_;
     ++allocations_;
   }
-  if (options_.fill_freed && arena_bytes_ > 0) std::memset(arena_.get(), kFill, arena_bytes_);
-  for (size_t i = 0; i < bytes_.size(); ++i) {
-    if (layout_->slots[i].is_output) continue;
-    auto* begin = static_cast<std::byte*>(arena_.get());
-    setMemory(storages_[i], bytes_[i] > 0 ? begin + offsets_[i] : nullptr, bytes_[i]);
-  }
-  is_placed_ = true;
+  if (options_.fill_freed && arena_) std::memset(arena_.get(), kFill, arena_bytes_);
+}
+
+void PlanMemory::poisonPlace(uint32_t slot) const {
+  if (!kPoisonsMemory || layout_->slots[slot].is_output || own_places_.empty()) return;
+  const OwnPlace& place = own_places_[placeOf(slot)];
+  poisonMemory(place.memory.get(), place.bytes);
+}
+
+void PlanMemory::unpoisonPlace(uint32_t slot) const {
+  if (!kPoisonsMemory || layout_->slots[slot].is_output || own_places_.empty()) return;
+  const OwnPlace& place = own_places_[placeOf(slot)];
+  unpoisonMemory(place.memory.get(), place.bytes);
 }
 
 void PlanMemory::begin(std::span<const c10::IValue> inputs) {
@@ -146,21 +176,30 @@ void PlanMemory::end() {
   if (options_.fill_freed) {
     for (uint32_t i = 0; i < slots_.size(); ++i) fill(i);
   }
+  for (uint32_t i = 0; i < slots_.size(); ++i) poisonPlace(i);
   if (!options_.keep) releaseArena();
 }
 
 void PlanMemory::beforeCall(uint32_t site) {
-  for (const uint32_t slot : layout_->deaths[site]) fill(slot);
+  for (const uint32_t slot : layout_->deaths[site]) {
+    if (options_.fill_freed) fill(slot);
+    poisonPlace(slot);
+  }
+  if constexpr (kPoisonsMemory) {
+    for (const uint32_t slot : arrivals_[site]) unpoisonPlace(slot);
+  }
 }
 
 void PlanMemory::fill(uint32_t slot) {
   if (layout_->slots[slot].is_output) return;
   const c10::Storage& storage = storages_[slot];
+  unpoisonPlace(slot);
   if (storage.nbytes() > 0) std::memset(storage.mutable_data(), kFill, storage.nbytes());
 }
 
 void PlanMemory::releaseArena() {
   arena_ = c10::DataPtr();
+  own_places_.clear();
   held_bytes_ = 0;
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (!layout_->slots[i].is_output) setMemory(storages_[i], nullptr, 0);

@@ -8,6 +8,10 @@
 // Slots of results that leave the graph are no part of it. Each has a storage of its own, which whoever holds the
 // result keeps alive; after the last reference, the next run uses it again.
 //
+// With AddressSanitizer each place is an allocation of its own rather than a piece of the arena, whose figures are as
+// in other builds, and is poisoned while nothing that lies there is needed: what writes beyond its slot, or uses one
+// too early or too late, is seen.
+//
 // Thread-safety: belongs to one run at a time.
 #pragma once
 
@@ -76,6 +80,10 @@ class PlanMemory final : public RunMemory {
   /// Where slots of the sizes `bytes_` lie; kept per size class.
   const MemoryPlan& placement();
   void placeSlots();
+  void allocateArena();
+  uint32_t placeOf(uint32_t slot) const { return options_.share ? layout_->slots[slot].place : slot; }
+  void poisonPlace(uint32_t slot) const;
+  void unpoisonPlace(uint32_t slot) const;
   void fill(uint32_t slot);
   /// Per slot. `take_places`: as those that share a place need it; others are what is needed without that.
   std::vector<Temporary> temporaries(bool take_places) const;
@@ -88,6 +96,12 @@ class PlanMemory final : public RunMemory {
   std::vector<size_t> offsets_;       // of pieces
   std::vector<size_t> output_bytes_;  // per slot that leaves: what its storage had before the run
   c10::DataPtr arena_;
+  struct OwnPlace {
+    c10::DataPtr memory;
+    size_t bytes;
+  };
+  std::vector<OwnPlace> own_places_;             // per slot, instead of the arena, if memory is poisoned
+  std::vector<std::vector<uint32_t>> arrivals_;  // per site, the slots that it computes, if memory is poisoned
   size_t arena_bytes_ = 0, held_bytes_ = 0;
   static constexpr size_t kMaxPlacements = 64;
   std::map<std::vector<size_t>, MemoryPlan> placements_;  // by sizes

@@ -52,11 +52,13 @@ Wrapper::Wrapper(PartPtr part, const at::Tensor& like, const std::optional<c10::
     : TensorImpl(c10::Storage(part->memory->stand_in), keysFor(like), like.dtype()), part_(std::move(part)) {
   device_opt_ = like.device();
   setGeometry(like, offset);
-  enterList(part_->memory->level);
 }
 
-Wrapper::~Wrapper() {
-  leaveList();
+c10::intrusive_ptr<Wrapper> Wrapper::make(
+    PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset) {
+  auto wrapper = c10::make_intrusive<Wrapper>(std::move(part), like, offset);
+  wrapper->joinList();
+  return wrapper;
 }
 
 /// Weak references may outlive what the wrapper holds.
@@ -66,8 +68,11 @@ void Wrapper::release_resources() {
   TensorImpl::release_resources();
 }
 
-void Wrapper::enterList(std::shared_ptr<LevelState> level) {
-  level_ = std::move(level);
+/// The list has a weak reference: without one, who drops the last strong reference does not look whether another thread
+/// has taken one meanwhile.
+void Wrapper::joinList() {
+  level_ = part_->memory->level;
+  c10::raw::weak_intrusive_ptr::incref(this);
   const std::lock_guard lock(level_->mutex);
   next_ = level_->wrappers;
   if (next_) next_->previous_ = this;
@@ -77,10 +82,13 @@ void Wrapper::enterList(std::shared_ptr<LevelState> level) {
 void Wrapper::leaveList() {
   const std::shared_ptr<LevelState> level = std::move(level_);
   if (!level) return;
-  const std::lock_guard lock(level->mutex);
-  if (next_) next_->previous_ = previous_;
-  (previous_ ? previous_->next_ : level->wrappers) = next_;
-  next_ = previous_ = nullptr;
+  {
+    const std::lock_guard lock(level->mutex);
+    if (next_) next_->previous_ = previous_;
+    (previous_ ? previous_->next_ : level->wrappers) = next_;
+    next_ = previous_ = nullptr;
+  }
+  c10::raw::weak_intrusive_ptr::decref(this);
 }
 
 std::vector<at::Tensor> livingWrappers(LevelState& level) {
@@ -121,7 +129,7 @@ void Wrapper::adopt(PartPtr part, const at::Tensor& like) {
   set_allow_tensor_metadata_change(true);
   setPart(std::move(part), like);
   set_allow_tensor_metadata_change(!fixed);
-  enterList(part_->memory->level);
+  joinList();
 }
 
 void Wrapper::setGeometry(const at::Tensor& like, const std::optional<c10::SymInt>& offset) {
@@ -147,7 +155,7 @@ c10::intrusive_ptr<c10::TensorImpl> Wrapper::shallow_copy_and_detach(
   }
   const at::Tensor self(c10::intrusive_ptr<TensorImpl>::reclaim_copy(const_cast<Wrapper*>(this)));
   // As any tensor: with a version if it is made outside of inference mode, and then the keys of the original.
-  auto copy = c10::make_intrusive<Wrapper>(part_, self);
+  auto copy = make(part_, self);
   copy->key_set_ = key_set_;
   if (!copy->is_inference()) copy->set_version_counter(version_counter);
   copy->set_allow_tensor_metadata_change(allow_metadata_change);
@@ -179,7 +187,7 @@ at::Tensor wrapperFor(
     PartPtr part, const at::Tensor& like, bool is_inference, const std::optional<c10::SymInt>& offset) {
   std::optional<c10::InferenceMode> mode;  // it gives the wrapper its keys
   if (is_inference != makesInferenceTensors()) mode.emplace(is_inference);
-  return at::Tensor(c10::make_intrusive<Wrapper>(std::move(part), like, offset));
+  return at::Tensor(Wrapper::make(std::move(part), like, offset));
 }
 
 at::Tensor wrapFresh(const at::Tensor& value, const std::shared_ptr<LevelState>& level, bool is_inference) {

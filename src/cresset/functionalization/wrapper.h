@@ -99,8 +99,10 @@ using PartPtr = std::shared_ptr<Part>;
 class Wrapper final : public c10::TensorImpl {
  public:
   /// With the sizes, strides, dtype and device of `like`; with its storage offset, unless another is given.
-  Wrapper(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset = std::nullopt);
-  ~Wrapper() override;
+  static c10::intrusive_ptr<Wrapper> make(
+      PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset = std::nullopt);
+  /// For make(): in no list yet.
+  Wrapper(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset);
   Wrapper(const Wrapper&) = delete;
   Wrapper& operator=(const Wrapper&) = delete;
 
@@ -125,7 +127,7 @@ class Wrapper final : public c10::TensorImpl {
  private:
   const char* tensorimpl_type_name() const override { return part_ ? "cresset's functional tensor" : "TensorImpl"; }
   void setGeometry(const at::Tensor& like, const std::optional<c10::SymInt>& offset);
-  void enterList(std::shared_ptr<LevelState> level);
+  void joinList();
   void leaveList();
   friend std::vector<at::Tensor> livingWrappers(LevelState& level);
 
