@@ -23,7 +23,9 @@ from . import _C, _frames
 from ._capture_report import Origins
 from ._graph_modules import BackendError, serve
 from ._own_graphs import MIN_CALLS, require_wanted_so_far, steps_with_graphs
+from ._recording_caches import CachedCall, Caches
 from ._recording_calls import Calls
+from ._recording_changes import CHANGED, ELEMENT, Changes
 from ._recording_checkpoints import Checkpoints
 from ._recording_containers import Containers
 from ._recording_defaults import DEFAULTDICT, Defaults
@@ -43,6 +45,7 @@ from ._recording_values import (
     COMPARED,
     CONTAINERS,
     DELETED,
+    DEQUE,
     END,
     INSTRUCTIONS_OF_FRAME,
     JOIN,
@@ -60,6 +63,7 @@ from ._recording_values import (
     Cell,
     Context,
     DefaultKeywords,
+    Elements,
     FrameShadow,
     Fresh,
     Generator,
@@ -86,7 +90,18 @@ from ._recording_values import (
 )
 from ._recording_writes import VIEW_ATTRIBUTES, Writes
 from ._rows import ATTRIBUTES
-from ._segments import BINARY, BY_CLASS, NUM_BINARY, OF_PLACES, OF_SIZES, NotAGraph, Segment, function_of, reads_of
+from ._segments import (
+    BINARY,
+    BY_CLASS,
+    COMPUTES,
+    NUM_BINARY,
+    OF_PLACES,
+    OF_SIZES,
+    NotAGraph,
+    Segment,
+    function_of,
+    reads_of,
+)
 
 
 @functools.lru_cache(256)
@@ -116,6 +131,8 @@ INTRINSICS = {5: "UNARY_POSITIVE", 6: "LIST_TO_TUPLE"}
 class Recorder(
     Objects,
     Containers,
+    Caches,
+    Changes,
     Calls,
     Writes,
     Modules,
@@ -180,6 +197,7 @@ class Recorder(
         self.next_look = 0  # with `fullgraph`: how many steps there are when these are looked at before an effect
         self.way_here = None  # the calls that lead to what is refused, if it is not the instruction that runs
         self.frames = [FrameShadow(code)]
+        self.init_changes()
         self.init_writes()
         self.init_leaves()
         self.init_checkpoints()
@@ -202,9 +220,12 @@ class Recorder(
 
     # ---- Steps
 
-    def emit(self, kind, a=-1, b=-1, object=None, inputs=()):
+    def emit(self, kind, a=-1, b=-1, object=None, inputs=(), is_before=False):
+        """`is_before`: it is known that a container among the inputs has what it has before the plan's end."""
         if len(self.steps) >= MAX_STEPS:
             raise NoRow("the plan is long enough")
+        if self.grown and not is_before and (kind == "ItemAt" or (kind in COMPUTES and kind != "Is")):
+            self.not_changed((a, *inputs))
         if self.redirected and kind not in ("LoadSlot", "Tuple", "List", "Dict"):
             self.not_redirected((a, *inputs))
         register = self.new_register()
@@ -346,7 +367,9 @@ class Recorder(
                 raise NoRow("what a tensor's item decides")
             self.check("CheckConst", self.register(value), object=object)
             value.fixed = True
-        elif type(object) in (dict, list, tuple, torch.Size):
+        elif self.changed(value) is not None:
+            return self.has_elements(self.changed(value))
+        elif type(object) in (dict, list, tuple, torch.Size, DEQUE):
             self.sized(value)
         elif self.is_tensor(value):
             return self.truth_of(value)
@@ -683,6 +706,7 @@ class Recorder(
             outputs += [(place, -1 if value is NULL else self.register(value)) for place, value in places]
             stores += self.last_stores()
             stores += self.refills()
+            stores += self.last_calls()
             keys = [(None, register) for _, key, *_ in stores if type(key) is tuple for register in key]
             used = [*outputs, *((None, each) for register, _, *more in stores for each in (register, *more[:2])), *keys]
             checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
@@ -739,10 +763,23 @@ class Recorder(
     def last_stores(self):
         """The stores whose values are there at the end, as plans have them."""
         last = {}
-        for i, (register, key, value) in enumerate(self.stores):
-            last[register, key, i if key is None else -1] = value
+        for register, key, value in self.stores:
+            if value is not DELETED:
+                if not isinstance(key, CachedCall):
+                    last[register, key] = value
+                continue
+            last.pop((register, key), None)  # what is set after this comes last in the dict
+            if (id(self.dicts[register]), key) not in self.born:
+                last[register, key, DELETED] = DELETED
         made = {step[1] for step in self.steps}
-        for (register, key, _), value in last.items():
+        for (register, key, *_), value in last.items():
+            if isinstance(value, Elements):
+                yield from self.stores_of(value)
+                continue
+            if key is ELEMENT:
+                place, now, before = map(self.register, value.items)
+                yield register, (place,), now, before, False, False
+                continue
             read = self.checked.get(("item", register, key))
             known = read.register if key is not None and read is not None and read.register in made else -1
             is_new = isinstance(self.values.get(register), NewObject)
@@ -815,6 +852,8 @@ class Recorder(
                 todo += value.items
             elif isinstance(value, Keywords):
                 todo += value.items.values()
+            elif isinstance(value, Elements):
+                todo += value.values()
 
     @staticmethod
     def with_last_uses(steps, outputs):
@@ -880,6 +919,7 @@ class Recorder(
         if isinstance(value, Context) and value.is_set:
             self.set_mode(value)
             return
+        self.ends(value)
         self.frees(value)
 
     def PUSH_NULL(self, view, frame, argument):
@@ -1159,6 +1199,8 @@ class Recorder(
         right, left = frame.stack.pop(), frame.stack.pop()
         if argument in (0, NUM_BINARY) and self.joined(left, right, argument != 0):
             return
+        if argument == NUM_BINARY and self.joined_in_place(left, right):
+            return
         if argument in (5, NUM_BINARY + 5) and self.is_sequence(left) and self.is_number(right):
             self.repeated(left, right, argument != 5)
             return
@@ -1424,7 +1466,12 @@ class Recorder(
                 self.raises(KeyError, "a key that is not there", Raised(KeyError, [index]))
                 return
             self.pending = self.dict_item(self.register(container), index.object, container.object[index.object])
-        elif kind in (list, tuple) and type(index.object) is int:
+        elif kind in CHANGED and type(index.object) is int and self.changed(container) is not None:
+            self.pin(index)
+            self.pending = self.element_of_changed(self.changed(container), index.object)
+            if self.pending is None:
+                self.raises(IndexError, "an element that is not there")
+        elif kind in (list, tuple, DEQUE) and type(index.object) is int:
             self.pin(index)
             size = len(container.object)
             self.sized(container)
@@ -1456,12 +1503,15 @@ class Recorder(
 
     def sized(self, container):
         self.typed(container)
-        if type(container.object) in (dict, list):
+        if type(container.object) in (dict, *CHANGED):
             self.whole(self.register(container))
         self.check("CheckSize", self.register(container), len(container.object))
 
     def items_of(self, sequence):
-        """The elements of a list or tuple, whose number is checked."""
+        """The elements of a list, tuple or deque, whose number is checked."""
+        made = self.changed(sequence)
+        if made is not None:
+            return self.all_elements(made)
         self.sized(sequence)
         return [self.item(sequence, place) for place in range(len(sequence.object))]
 
@@ -1522,6 +1572,9 @@ class Recorder(
             key = self.key_of_tensor(index) if self.is_tensor(index) else self.key(index, (str, int))
             self.store_item(self.register(container), container.object, key, value)
             return
+        if type(container) is Value and type(container.object) in CHANGED:
+            self.set_element_there(container, index, value)
+            return
         function = self.special_method(container, "__setitem__")
         if function is not None:
             self.call_inline(function, [container, index, value], ())
@@ -1558,7 +1611,10 @@ class Recorder(
             self.entering.drops = True
             return
         if type(container) is Value and type(container.object) is dict:
-            self.delete_item(container, self.key(index))
+            self.delete_item(container, self.key(index, (str, int)))
+            return
+        if type(container) is Value and type(container.object) in CHANGED:
+            self.delete_element_there(container, index)
             return
         if type(container) is Fresh and container.kind is list:
             self.change_part_of_list(container, index, None, "an element that is deleted")

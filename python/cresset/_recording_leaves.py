@@ -67,7 +67,7 @@ class Leaves:
         """Whether what a register holds was there before the plan."""
         self.trace()
         step = self.step_of.get(register)
-        while step is not None and step[0] == "Item":
+        while step is not None and step[0] in ("Item", "ItemAt"):
             step = self.step_of.get(step[2])
         return step is not None and (step[0] in _READS or (step[0] == "GetAttr" and step[4] == "grad"))
 
