@@ -179,7 +179,7 @@ class Defaults:
         elif key in names:
             self.pending = self.dict_item(register, key, names[key])
         else:
-            self.lacks_key(container, key)
+            self.lacks_key(self.register(container), key)
             self.missing_element(container, key)
 
     def missing_element(self, container, key):
@@ -203,9 +203,9 @@ class Defaults:
 
             self.make_missing(factory, add)
 
-    def lacks_key(self, container, key):
-        """Checks that a dict has no such key when the plan begins."""
-        inputs = [self.register(container), self.register(self.constant(key))]
+    def lacks_key(self, register, key):
+        """Checks that the dict in a register has no such key when the plan begins."""
+        inputs = [register, *(key if type(key) is tuple else [self.register(self.constant(key))])]
         register = self.emit("Call", self.register(self.constant(dict.__contains__)), inputs=inputs)
         self.see(register, False)
         self.check("CheckIs", register, object=False)

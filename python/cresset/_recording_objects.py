@@ -641,7 +641,9 @@ class Objects:
 
     def delete(self, register, names, key):
         self.dict_item(register, key, names[key])
-        if (id(names), key) not in self.born:
+        if (id(names), key) in self.born:
+            self.lacks_key(register, key)  # of what was there, the deletion would be left
+        else:
             self.lost.add(id(names))
         self.store_item(register, names, key, DELETED)
         self.grown[register] = names

@@ -431,3 +431,28 @@ def test_long_lists():
         assert same(plain, captured)
     report = cresset.explain(compiled)
     assert report.plans[0].applied >= 6 and any("long list" in reason for _, reason in report.python), report
+
+
+def test_elements_that_come_and_go():
+    """An element that a plan sets and deletes goes also where it was there before."""
+
+    def program(table, held, x):
+        y = torch.tanh(x) * 2
+        table["a"] = y + 1
+        del table["a"]
+        table["c"] = y.sin()
+        held.kept = y
+        y = y * held.kept
+        del held.kept
+        return y + len(table)
+
+    compiled = cresset.compile(program)
+    tables, both = [{"b": 1}, {"a": 2, "b": 1}, {"c": 3, "a": 2}], (Held(), Held())
+    for i in range(16):
+        expected, found = dict(tables[i * 7 % 3]), dict(tables[i * 7 % 3])
+        if i % 4 == 3:
+            both[0].kept = both[1].kept = X
+        assert same(program(expected, both[0], X + i), compiled(found, both[1], X + i))
+        assert list(expected) == list(found) and same(list(expected.values()), list(found.values()))
+        assert list(vars(both[0])) == list(vars(both[1]))
+    assert sum(plan.applied for plan in cresset.explain(compiled).plans) >= 8
