@@ -33,6 +33,7 @@ from ._recording_environment import Environment
 from ._recording_functional import Functional
 from ._recording_functions import FunctionContext, Functions
 from ._recording_gradients import Gradients
+from ._recording_hooks import Hooks
 from ._recording_leaves import Leaves
 from ._recording_lists import Lists
 from ._recording_modes import Modes
@@ -139,6 +140,7 @@ class Recorder(
     Functional,
     Functions,
     Gradients,
+    Hooks,
     Leaves,
     Transforms,
     Traces,
@@ -202,6 +204,7 @@ class Recorder(
         self.init_leaves()
         self.init_checkpoints()
         self.init_functions()
+        self.init_hooks()
         self.entering = None
         self.pending = None
         self.has_returned = False
@@ -644,6 +647,8 @@ class Recorder(
         if running is not None and not running.has_begun:
             self.begin_transform(running, view, frame.variables)
         for index, value in frame.variables.items():
+            if self.unseen:
+                self.see_argument(value, view.slot(index))
             if isinstance(value, Value) and not isinstance(value, Fresh) and view.slot(index) is not value.object:
                 # Each look at a method makes an object, and so does what groups tensors by their devices.
                 is_made = type(value.object) in (types.MethodType, *COMPARED) and type(value.object) is type(
@@ -654,6 +659,15 @@ class Recorder(
                 value.object = view.slot(index)
         self.frames.append(frame)
         self.num_saved += INSTRUCTIONS_OF_FRAME
+
+    def see_argument(self, value, object):
+        """What this run has for tensors that a frame is given, which it has made just before."""
+        if isinstance(value, Fresh) and isinstance(object, tuple) and len(object) == len(value.items):
+            for item, part in zip(value.items, object, strict=True):
+                self.see_argument(item, part)
+        elif isinstance(value, Value) and value.register in self.unseen and type(object) is torch.Tensor:
+            value.object = object
+            self.unseen.discard(value.register)
 
     # ---- The end
 
@@ -694,8 +708,11 @@ class Recorder(
         del self.stores[num_stores:]
         self.cut([*variables.values(), *stack, *(value for *_, value in self.stores)], num_steps, num_undo)
         outputs, stores = [], []
-        # A frame that returns here needs none of its variables.
-        places = [] if self.at_end else list(variables.items())
+        # A frame that returns here needs none of its variables but those that functions have which the plan makes.
+        places = list(variables.items())
+        if self.at_end:
+            cells = self.frames[0].cells
+            places = [each for each in places if each[0] < 0 and cells[-1 - each[0]].made is not None]
         places += [(self.num_variables + place, value) for place, value in enumerate(stack)]
         try:
             self.check_same_leaves()
@@ -1083,6 +1100,8 @@ class Recorder(
         cell = self.cell(view, frame, argument)
         if isinstance(cell, RealCell):
             self.store_in_cell(cell, self.as_object(frame.stack.pop()))
+        elif cell.made is not None and frame.function is not None:
+            raise NoRow("a variable that a function shares, which is set again")
         else:
             cell.value = frame.stack.pop()
 

@@ -24,6 +24,7 @@ from ._recording_environment import reads_environment
 from ._recording_functional import CHILDREN, ITERATED, ITERATED_MODULES
 from ._recording_functions import APPLY, FunctionContext
 from ._recording_gradients import GRAD, REQUIRES_GRAD
+from ._recording_hooks import OF_TENSORS
 from ._recording_leaves import BACKWARD, BACKWARD_OF_TENSORS
 from ._recording_lists import GROUP, is_of_lists
 from ._recording_modes import MANAGER_CODE, RECORD
@@ -403,6 +404,8 @@ class Calls:
             self.call_backward(callee, arguments, names)
         elif callee.object is REQUIRES_GRAD:
             self.call_requires_grad(callee, arguments, names)
+        elif any(callee.object is function for function in OF_TENSORS.values()):
+            self.call_register_hook(callee, arguments, names)
         elif callee.object is functional_call:
             self.call_functional_call(view, frame, callee, arguments, names)
         elif type(callee.object) is types.FunctionType and is_disabled(callee.object):

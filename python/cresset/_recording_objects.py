@@ -12,6 +12,7 @@ from ._recording_caches import CACHED
 from ._recording_defaults import DEFAULTDICT
 from ._recording_functions import FunctionContext
 from ._recording_gradients import REQUIRES_GRAD
+from ._recording_hooks import OF_TENSORS
 from ._recording_leaves import BACKWARD, GRAD_OF_TENSORS
 from ._recording_transforms import OF_TAPES
 from ._recording_values import (
@@ -294,6 +295,8 @@ class Objects:
                 raise NoRow("a tensor's grad_fn in a graph of a backend")
             self.check_leaf(owner)
             frame.stack.append(self.constant(None))
+        elif as_method and OF_TENSORS.get(name) is found is not None:
+            self.push_method(frame, self.constant(found), owner)  # the class is checked
         elif as_method and (found is BACKWARD or (name in WRITTEN_IN_PYTHON and type(found) is types.FunctionType)):
             self.push_method(frame, self.constant(found), owner)  # the class is checked
         elif name in ("real", "imag") and not as_method and owner.object.is_complex():

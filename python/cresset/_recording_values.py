@@ -314,10 +314,11 @@ class Token(Transient):
 class Cell(Transient):
     """A variable that inner functions share: one that a callee makes, of which the plan knows the value."""
 
-    __slots__ = ("value",)
+    __slots__ = ("made", "value")
 
     def __init__(self, value):
         self.value = value
+        self.made = None  # the register of the cell, if a function that the plan makes has it
 
     def read(self, recorder):
         if self.value is NULL:

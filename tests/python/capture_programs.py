@@ -366,6 +366,17 @@ def layer_of(a):
 def called(layer, a, given):
     return torch.func.functional_call(layer, given, a, {"shift": 2}) * 2 + layer.linear.bias
 
+def hooked(layer, a, b, k, kind):
+    h = (a * b).tanh() + 1
+    if h.requires_grad:
+        h.register_hook(lambda g: g * k if kind else None)
+    y = layer(h) if kind > 1 else h.sin() * 2
+    if y.requires_grad and kind == 3:
+        y.register_hook(torch.neg)
+    if kind == 4 and layer.linear.weight.requires_grad:
+        layer.linear.weight.register_hook(lambda g: g * k).remove()
+    return y * 2
+
 looked = Looked()
 known = {"a", 2, Made}
 
@@ -448,6 +459,7 @@ class Generator:
                 lambda: f"keyed({inner()}{r.choice(['', ', k=n', ', flag=False'])})",
                 lambda: f"shifted({inner()})",
                 lambda: f"bumped({inner()})",
+                lambda: f"hooked(layer, {inner()}, {r.choice(['1', 'n', inner()])}, {self.number()}, {r.randrange(5)})",
                 lambda: f"({inner()} * kept({self.number()})[0] + kept({r.choice(['1', 'n'])}, 2)[1])",
                 lambda: f"sum(itertools.accumulate([{inner()}, {inner()}]))",
                 lambda: (
@@ -864,7 +876,7 @@ class Generator:
 def changes(rng):
     """What happens before a call: (what, value)."""
     kinds = ["G", "cell", "k", "shared", "defaults", "training", "weight", "items", "helper", "scaled", "hook", "none"]
-    kinds += ["alias", "calls", "shift", "looked", "known", "result hook", "pre-hook", "data", "queue"]
+    kinds += ["alias", "calls", "shift", "looked", "known", "result hook", "pre-hook", "data", "queue", "backward hook"]
     return [(rng.choice(kinds), rng.choice([1, 2, 0.5, -0.0, 3, True])) for _ in range(rng.choice([0, 0, 1, 2]))]
 
 
@@ -937,6 +949,14 @@ class World:
                     lambda m, i, k: ((i[0] + value,), {**k, "shift": 2}), with_kwargs=True
                 )
             )
+        elif what == "backward hook" and value < 2:
+            self.hooks.append(
+                self.layer.linear.register_full_backward_hook(
+                    lambda m, i, o: tuple(g if g is None else g * 2 for g in i)
+                )
+            )
+        elif what == "backward hook":
+            self.hooks.append(self.layer.register_full_backward_pre_hook(lambda m, o: (o[0] * value,)))
         elif what == "calls":
             self.layer.calls = value
         elif what == "hook":
