@@ -116,6 +116,20 @@ def handler_at(code, position):
     return next(found, None) if code.co_exceptiontable else None
 
 
+_loops = weakref.WeakKeyDictionary()  # code object -> where it jumps back to
+
+
+def loops_of(code):
+    """Where code jumps back to."""
+    found = _loops.get(code)
+    if found is None:
+        jumps = [
+            each for each in dis.get_instructions(code) if each.opcode in dis.hasjrel or each.opcode in dis.hasjabs
+        ]
+        found = _loops[code] = frozenset(each.argval // 2 for each in jumps if each.argval < each.offset)
+    return found
+
+
 FEW_STEPS = 500  # that may be looked at before each effect
 QUESTIONS = (*OF_SIZES, torch.Tensor.item)
 DICTS = (dict, DEFAULTDICT)
@@ -211,6 +225,7 @@ class Recorder(
         self.at_end = False
         self.made = None  # the plan, in a list, if the recording has ended before it was asked for
         self.options = options
+        self.number = options.num_recordings
         self.start = position
         self.num_variables = view.num_variables
         for place in range(view.depth):
@@ -433,6 +448,9 @@ class Recorder(
                 raise NoRow(f"the instruction {name}")
             if len(self.frames) == 1 and self.is_clean(frame, name in RETURNS):
                 self.take_checkpoint(view.position, frame)
+                is_loop = self.num_calls and view.position in loops_of(frame.code) and view.position != self.start
+                if is_loop and self.options.is_simple:  # the first iteration has the plan of those that follow
+                    raise NoRow("the next iteration of a loop")
             self.pending = self.entering = self.site = None
             self.has_returned = False
             row(view, frame, argument)
@@ -673,17 +691,24 @@ class Recorder(
 
     def is_clean(self, frame, returns=False):
         """Whether a plan can end here: there are objects in the stack and, if the frame goes on, in the variables."""
-        shared = (cell.value for cell in frame.cells.values())
-        values = frame.stack if returns else (*frame.stack, *frame.variables.values(), *shared)
-        if self.context:
+        if self.context or frame.keywords is not None:
             return False
-        return frame.keywords is None and all(value is NULL or is_whole(value) for value in values)
+        for value in frame.stack:
+            if value is not NULL and not is_whole(value):
+                return False
+        if returns:
+            return True
+        if frame.variables != frame.seen:  # the same objects, mostly
+            frame.seen = dict(frame.variables)
+            frame.are_whole = all(value is NULL or is_whole(value) for value in frame.seen.values())
+        return frame.are_whole and all(cell.value is NULL or is_whole(cell.value) for cell in frame.cells.values())
 
     def take_checkpoint(self, position, frame):
+        variables = frame.seen
+        if frame.cells or not frame.are_whole or variables != frame.variables:
+            variables = {place: value for place, value in self.variables_of(frame) if value is NULL or is_whole(value)}
         self.checkpoint = (
-            position, len(self.steps), self.num_calls,
-            {place: value for place, value in self.variables_of(frame) if value is NULL or is_whole(value)},
-            list(frame.stack), len(self.undo), len(self.stores), self.num_saved,
+            position, len(self.steps), self.num_calls, variables, list(frame.stack), len(self.undo), len(self.stores), self.num_saved,
             self.modes[-1] if self.modes else None,
         )  # fmt: skip
 
@@ -1490,6 +1515,8 @@ class Recorder(
             self.pending = self.element_of_changed(self.changed(container), index.object)
             if self.pending is None:
                 self.raises(IndexError, "an element that is not there")
+        elif kind is list and self.is_number(index) and self.may_be_any_element(container, index):
+            self.pending = self.known_element(container, index)
         elif kind in (list, tuple, DEQUE) and type(index.object) is int:
             self.pin(index)
             size = len(container.object)

@@ -2,38 +2,19 @@
 calls, which count and order what is kept. Part of `_recording.py`."""
 
 import functools
-import gc
 
+from . import _frames
 from ._recording_values import PLAIN, Fresh, NoRow, Value
 
 CACHED = type(functools.lru_cache(lambda: None))
 MAX_KEPT = 1024  # results, through which a look goes
 
 
-def kept(function, arguments):
-    """What a function keeps for these arguments, in a tuple; an empty tuple if nothing. Changes nothing, and nothing sees it."""
-    typed = function.cache_parameters()["typed"]
-    key = (*arguments, *map(type, arguments)) if typed else arguments
-    if len(arguments) == 1 and not typed and type(arguments[0]) in (int, str):
-        (key,) = arguments
-    held = gc.get_referents(function)
-    own = function.__dict__
-    cache = next(each for each in held if type(each) is dict and each is not own)
-    found = cache.get(key, cache)
-    if found is cache:
-        return ()
-    kind = type(found)
-    if kind.__name__ != "_lru_list_elem" or function.cache_parameters()["maxsize"] is None:
-        return (found,)
-    # One of the elements of a list, of which the function itself shows the key, the result and the class.
-    places = (place for place in range(2, len(held)) if held[place] is kind)
-    return next(((held[at - 1],) for at in places if type(held[at - 2]) is type(key) and held[at - 2] == key), ())
-
-
 def _finds_what_is_kept():
     """Whether this Python's functions show what they keep as `kept` takes it."""
     for typed in (False, True):
-        for most in (None, 3):
+        for most in (None, 3) if hasattr(_frames, "kept") else ():
+            kept = _frames.kept_by_class if typed else _frames.kept
             function = functools.lru_cache(most, typed)(lambda *given: [given])
             given = [(1,), ("a", 2), (), (True,)]
             results = [(each, function(*each)) for each in given]
@@ -44,16 +25,19 @@ def _finds_what_is_kept():
             is_gone = most is not None and function.cache_info().currsize == most
             if kept(function, (7,)) or (is_gone and kept(function, (1,))):
                 return False
-    return True
+    return hasattr(_frames, "kept")
 
 
 IS_KNOWN = _finds_what_is_kept()
 
 
 class CachedCall:
-    """What a store of a call has for a key."""
+    """What a store of a call has for a key. `kept`: the function that finds what is kept."""
 
-    __slots__ = ()
+    __slots__ = ("kept",)
+
+    def __init__(self, kept):
+        self.kept = kept
 
 
 class Caches:
@@ -62,7 +46,8 @@ class Caches:
     def call_cached(self, callee, arguments, names):
         """What a function keeps, which is checked to be there."""
         what = f"a call of {getattr(callee.object, '__name__', 'a function')}, which keeps results"
-        most = callee.object.cache_parameters()["maxsize"]
+        parameters = callee.object.cache_parameters()
+        most = parameters["maxsize"]
         if names or not IS_KNOWN or (most is not None and most > MAX_KEPT):
             raise NoRow(what)
         self.not_in_transform(what)
@@ -72,6 +57,7 @@ class Caches:
                 self.hashes_by_identity(value, what)
             self.typed(value)
         given = Fresh(tuple, list(arguments))
+        kept = _frames.kept_by_class if parameters["typed"] else _frames.kept
         found = kept(callee.object, tuple(value.object for value in arguments))
         if not found:
             raise NoRow(f"{what}, with arguments for which it has none")
@@ -83,7 +69,7 @@ class Caches:
         self.check("CheckSize", register, 1)
         self.pending = result = Value(self.emit("Item", register, 0), found[0])
         self.values[result.register] = result
-        self.stores.append((self.register(callee), CachedCall(), Fresh(tuple, [given, result])))
+        self.stores.append((self.register(callee), CachedCall(kept), Fresh(tuple, [given, result])))
 
     def hashes_by_identity(self, value, what):
         """Checks an object that is a key by what it is, and not by code of the program's."""
@@ -102,4 +88,4 @@ class Caches:
         for register, key, value in self.stores:
             if isinstance(key, CachedCall):
                 given, result = map(self.register, value.items)
-                yield register, kept, given, result, False, False
+                yield register, key.kept, given, result, False, False

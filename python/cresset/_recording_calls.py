@@ -1397,8 +1397,6 @@ class Calls:
         for value in arguments:
             if isinstance(value, Fresh) or not isinstance(value, Value) or type(value.object) is not int:
                 raise NoRow("a range of other than numbers")
-        for value in arguments:
-            self.pin(value)
         try:
             made = range(*[value.object for value in arguments])
         except (TypeError, ValueError) as error:
@@ -1406,6 +1404,10 @@ class Calls:
             raise NoRow("a range that raises") from None
         if names or len(made) > MAX_STEPS:
             raise NoRow("a long range")
+        if not all(value.fixed for value in arguments):
+            self.not_growing(len(made))
+        for value in arguments:
+            self.pin(value)
         self.pending = Range(made)
 
     def identical(self, value):

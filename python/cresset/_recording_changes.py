@@ -10,6 +10,7 @@ from . import _frames
 from ._recording_values import (
     DEQUE,
     MAX_WHOLE,
+    TENSORS,
     Elements,
     Fresh,
     Iterator,
@@ -34,6 +35,7 @@ class Changes:
         self.lists = []  # Elements of the lists and deques that have changed
         self.iterations = []  # Iterators over lists and deques; those that have ended have no sources
         self.lost = set()  # identities of dicts that have lost elements
+        self.last_elements = {}  # (register of a list, that of a number that no check pins): the element that was set there
         self.set_elements = []  # (register, list) of those of which an element was set that is not known
 
     def begins(self, iterator):
@@ -381,7 +383,23 @@ class Changes:
         self.before_effect()
         self.grown[register] = owner.object
         self.set_elements.append((register, owner.object))
+        self.last_elements[register, index.register] = value
         self.stores.append((register, ELEMENT, Fresh(tuple, [index, value, before])))
+
+    def may_be_any_element(self, owner, index):
+        """Whether the plan need not know which element of a list it reads: those that it was given are of one kind."""
+        is_known = index.fixed or type(index.object) is not int or not self.options.is_simple
+        if is_known or self.changed(owner) is not None or not -len(owner.object) <= index.object < len(owner.object):
+            return False
+        return type(owner.object[index.object]) in (*TENSORS, int, float)
+
+    def known_element(self, owner, index):
+        """An element by such a number."""
+        found = self.last_elements.get((self.register(owner), index.register))
+        if found is not None:
+            return found
+        self.whole(owner.register)
+        return self.typed(self.element_by_number(owner, index))
 
     def element_by_number(self, owner, index):
         """An element of a list by a number that is another one in each run."""

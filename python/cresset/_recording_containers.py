@@ -810,10 +810,17 @@ class Containers:
             return
         if self.makes_generator(value):
             return
+        if type(value) is Value and type(value.object) in CHANGED and self.changed(value) is None:
+            self.not_growing(len(value.object))
         is_view = isinstance(value, View)
         frame.stack.append(
             ViewIterator(value) if is_view else self.begins(Iterator(self.iterated(value), self.sources_of(value)))
         )
+
+    def not_growing(self, length):
+        """Requires that a loop that is to be unrolled, or what it goes over, does not grow from recording to recording."""
+        if self.options.is_simple and self.options.grows(self.number, *self.here, length):
+            raise NoRow("a loop that grows from call to call")
 
     def makes_generator(self, value):
         """Whether an iteration over it calls an `__iter__` in Python that is a generator, which is what comes next."""

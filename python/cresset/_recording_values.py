@@ -734,6 +734,7 @@ class FrameShadow:
         self.code = code
         self.function = function  # Value or NewFunction; None for the frame that the plan belongs to
         self.variables = {}
+        self.seen, self.are_whole = {}, True  # a copy of them, and whether a plan can have objects for all
         self.cells = {}  # by place
         self.places_of_cells = places_of_cells(code)
         flags = code.co_flags

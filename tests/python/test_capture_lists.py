@@ -456,3 +456,87 @@ def test_elements_that_come_and_go():
         assert list(expected) == list(found) and same(list(expected.values()), list(found.values()))
         assert list(vars(both[0])) == list(vars(both[1]))
     assert sum(plan.applied for plan in cresset.explain(compiled).plans) >= 8
+
+
+# ---- Elements by numbers that no check pins, and loops that grow
+
+
+def test_elements_by_numbers():
+    """Which element of a list is read or set need not be known."""
+
+    def program(held, x, place):
+        y = torch.tanh(x * held.list[place]) * 2
+        held.list[place] = y + held.marks[place]
+        return held.list[place] * 2 + y
+
+    compiled = cresset.compile(program)
+    plain, captured = Held(), Held()
+    for i in range(24):
+        place = i * 7 % 3 - (i % 2)
+        assert same(program(plain, X + i, place), compiled(captured, X + i, place))
+        assert same(parts_of(plain), parts_of(captured))
+    with pytest.raises(IndexError):
+        compiled(captured, X, 7)
+    report = cresset.explain(compiled)
+    assert [plan.applied >= 20 for plan in report.plans] == [True], report
+
+
+def test_elements_by_numbers_are_looked_at_only_as_they_were_set():
+    def program(held, x, i, j):
+        held.list[i] = torch.tanh(x) * 2
+        y = held.list[j] + held.list[i]
+        held.list[j] = y * 2
+        return y + sum(each.sum() for each in held.list)
+
+    compiled = cresset.compile(program)
+    plain, captured = Held(), Held()
+    for n in range(24):
+        i, j = n * 5 % 4, n * 7 % 3
+        assert same(program(plain, X + n, i, j), compiled(captured, X + n, i, j))
+        assert same(parts_of(plain), parts_of(captured))
+
+
+def test_loops_that_grow_are_not_unrolled_again_and_again():
+    def program(held, x, count):
+        y = torch.tanh(x) * 2 + 1
+        for i in range(count):
+            y = y * 0.5 + i
+        for mark in held.marks:
+            y = y + mark
+        return (y.sin() * 2 + 1).cos()
+
+    compiled = cresset.compile(program)
+    plain, captured = Held(), Held()
+    for i in range(30):
+        for held in (plain, captured):
+            held.marks.append(i)
+        assert same(program(plain, X + i, i), compiled(captured, X + i, i))
+    report = cresset.explain(compiled)
+    assert report.plans[0].applied >= 25 and len(report.plans) < 12, report
+
+
+def test_loops_of_a_few_lengths_have_plans():
+    def program(x, count):
+        y = torch.tanh(x) * 2 + 1
+        for i in range(count):
+            y = y * 0.5 + i
+        return (y.sin() * 2 + 1).cos()
+
+    compiled = cresset.compile(program)
+    for i in range(24):
+        assert same(program(X + i, i % 3), compiled(X + i, i % 3))
+    report = cresset.explain(compiled)
+    assert sum(plan.applied for plan in report.plans) >= 20 and not report.python, report
+
+
+def test_recordings_are_made_for_a_part_of_the_time():
+    """A function that goes another way each time is not recorded for ever."""
+    names = {"torch": torch}
+    branches = "".join(f"    if kind == {i}:\n        y = (y * {i} + 1).sin().tanh()\n" for i in range(400))
+    exec(f"def program(x, kind):\n    y = torch.tanh(x) * 2\n{branches}    return y + 1\n", names)
+    program = names["program"]
+    compiled = cresset.compile(program, cache_limit=1000)
+    for i in range(400):
+        assert same(program(X, i), compiled(X, i))
+    report = cresset.explain(compiled)
+    assert report.recordings < 200, report

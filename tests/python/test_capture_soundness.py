@@ -1011,7 +1011,7 @@ def plan_of(**changes):
         {"stores": [(3, "key", 2, 9, 0, 0)]}, {"stores": [(3, None, -1, -1, 0, 0)]},
         {"stores": [(3, slice(0, 0, 0), 3, -1, 0, 0)]}, {"stores": [(3, slice(0, -2, 0), 3, 3, 0, 0)]},
         {"stores": [(3, slice(-1, 0, 0), 3, 3, 0, 0)]}, {"stores": [(3, slice(0, 0, "1"), 3, 3, 0, 0)]},
-        {"stores": [(3, slice(0, 0, 0), -1, 3, 0, 0)]}, {"stores": [(3, same_sum, 3, -1, 0, 0)]},
+        {"stores": [(3, slice(0, 0, 0), -1, 3, 0, 0)]}, {"stores": [(3, _frames.kept, 3, -1, 0, 0)]},
     ],
     ids=str,
 )  # fmt: skip

@@ -451,7 +451,7 @@ bool isOfEnds(const PlanStore& store) {
 
 /// Whether the store is a call, of a function that keeps its results; its key finds what is kept.
 bool isOfCall(const PlanStore& store) {
-  return PyFunction_Check(store.key);
+  return PyCFunction_Check(store.key);
 }
 
 /// Whether the function still keeps what the plan has found, so that a call runs no code of the program's.
@@ -548,7 +548,8 @@ bool applyEnds(const PlanStore& store, const Registers& registers, std::vector<P
   PyObject* known = registers[store.known];
   for (Py_ssize_t i = 0; i < first + last; i++) {
     PyObject* each = PyTuple_GET_ITEM(known, i);
-    if (hasFinalizer(each) && PySequence_Contains(values, each) != 1) return false;
+    PyObject** end = PySequence_Fast_ITEMS(values) + PyTuple_GET_SIZE(values);
+    if (hasFinalizer(each) && std::find(PySequence_Fast_ITEMS(values), end, each) == end) return false;
   }
   PyObject* gone = PyTuple_New(2);
   if (gone == nullptr) return false;
