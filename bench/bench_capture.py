@@ -8,6 +8,8 @@ the others take of it (median over rounds).
 """
 
 import argparse
+import collections
+import functools
 import statistics
 import sys
 import time
@@ -258,6 +260,110 @@ def writes():
             yield f"torch.optim.{kind.__name__}, foreach={foreach}", lambda step=optimizer.step: step(), ()
 
 
+@functools.lru_cache(64)
+def kept(n):
+    return torch.arange(float(n)), n * 0.5
+
+
+class Held:
+    """An object with containers that programs change."""
+
+    def __init__(self):
+        self.history = [torch.randn(16) for _ in range(8)]
+        self.queue = collections.deque([torch.randn(16) for _ in range(8)], maxlen=8)
+        self.cache = {"a": torch.randn(16), "b": torch.randn(16)}
+
+
+def changes():
+    """Functions that change lists, deques and dicts that are there, call functions that keep results, or have backward hooks."""
+
+    def history(held, x):
+        held.history.append(torch.tanh(x * 2) + 1)
+        if len(held.history) > 8:
+            held.history.pop(0)
+        return torch.stack(held.history).mean(0) * x
+
+    def recent(held, x):
+        held.queue.append(torch.tanh(x * 2) + 1)
+        total = x
+        for each in held.queue:
+            total = total * 0.5 + each
+        return total
+
+    def elements(held, x):
+        held.history[0] = torch.tanh(x * held.history[1])
+        held.history[1:3] = [x + held.history[0], torch.sin(x)]
+        held.history[-1] = held.history[1] * held.history[2]
+        return held.history[-1] + held.history[0]
+
+    def cached(held, x):
+        held.cache["c"] = torch.tanh(x * held.cache["a"])
+        y = held.cache.pop("c") + x
+        held.cache["a"] = torch.sin(y)
+        return y * held.cache["a"] + held.cache["b"]
+
+    def of_results(held, x):
+        return torch.tanh(x * kept(16)[0] + kept(4)[1]) * kept(2)[1] + 1
+
+    net = nn.Sequential(nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 16))
+    for layer in (net[0], net[2]):
+        layer.register_full_backward_hook(lambda module, inputs, outputs: None)
+
+    def with_hooks(held, x):
+        return (torch.sin(net(x)) * x + 1).square().mean()
+
+    def of_tensors(held, x):
+        h = net[4].weight * x
+        h.register_hook(lambda gradient: gradient * 2)
+        return (torch.tanh(h) * x + 1).square().mean()
+
+    x = torch.randn(16)
+    for function in (history, recent, elements, cached, of_results):
+        yield function.__name__.replace("_", " "), function, (Held(), x)
+    yield "training, modules with hooks", with_hooks, (Held(), torch.randn(4, 16, requires_grad=True))
+    yield "training, tensors with hooks", of_tensors, (Held(), x)
+
+
+def lbfgs(count=110):
+    """What the calls of a step of LBFGS take of eager's, by how many were before."""
+    for search, history, steps in ((None, 10, 4), (None, 100, 20), ("strong_wolfe", 10, 4)):
+        cresset.reset()
+        found = []
+        for is_compiled in (False, True, False):
+            torch.manual_seed(0)
+            net = nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1))
+            options = {
+                "max_iter": steps,
+                "history_size": history,
+                "line_search_fn": search,
+                "lr": 1 if search else 0.05,
+            }
+            optimizer = torch.optim.LBFGS(net.parameters(), tolerance_change=0, tolerance_grad=0, **options)
+            x, y = torch.randn(256, 16), torch.randn(256, 1)
+
+            def step(net, optimizer, x, y):
+                def closure():
+                    optimizer.zero_grad()
+                    loss = nn.functional.mse_loss(net(x), y)
+                    loss.backward()
+                    return loss
+
+                return optimizer.step(closure)
+
+            run = cresset.compile(step) if is_compiled else step
+            found.append([time_of(run, (net, optimizer, x, y), 1) for _ in range(count)])
+        eager, own, again = found
+        parts = []
+        for first, last in ((0, 30), (30, 50), (50, 80), (80, count)):
+            of = (sum(eager[first:last]) + sum(again[first:last])) / 2
+            parts.append(f"calls {first} to {last} {sum(own[first:last]) / of:.2f}")
+        each = (sum(eager) + sum(again)) / 2 / count
+        print(
+            f"LBFGS, {search}, {history} of history, {steps} steps: eager {each * 1e3:.1f} ms; of it: {', '.join(parts)}",
+            flush=True,
+        )
+
+
 class Encoder(nn.Module):
     def __init__(self):
         super().__init__()
@@ -355,6 +461,8 @@ def main():
     parser.add_argument("--no-peer", action="store_true", help="leave out torch.compile")
     parser.add_argument("--derivatives", action="store_true", help="only functions that differentiate")
     parser.add_argument("--writes", action="store_true", help="only functions that write to what they were given")
+    parser.add_argument("--changes", action="store_true", help="only functions that change containers, or have hooks")
+    parser.add_argument("--lbfgs", action="store_true", help="calls of a step of LBFGS, from the first ones on")
     parser.add_argument("--loops", action="store_true", help="only bodies of training loops")
     parser.add_argument("--only", default="", metavar="PART", help="only programs with this in their names")
     parser.add_argument("--networks", nargs="?", const="", metavar="PART", help="networks instead of small programs")
@@ -365,7 +473,10 @@ def main():
     warnings.simplefilter("ignore")
     chosen = programs() if options.networks is None else networks(options.networks)
     chosen = derivatives() if options.derivatives else writes() if options.writes else chosen
-    chosen = loops() if options.loops else chosen
+    chosen = loops() if options.loops else changes() if options.changes else chosen
+    if options.lbfgs:
+        lbfgs()
+        return
     chosen = chosen if options.programs is None else programs_of_users(part=options.programs)
     chosen = (each for each in chosen if options.only in each[0])
     if options.first_steps:

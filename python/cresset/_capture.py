@@ -43,6 +43,7 @@ VARIES = object()  # what `Options.settings` has of a number that recordings hav
 OFTEN = 32  # runs of a plan after which the other way of a branch on a tensor is a rare one
 SOME = 2  # runs after which a branch may turn for good: that of RAdam's steps does
 MAX_SETTINGS = 10_000  # numbers of a code object
+MAX_GROWTH = 3  # recordings in a row that have seen a loop longer than the one before
 _codes = {}  # weak references to the code objects that may have plans, by identity
 _all_options = weakref.WeakSet()
 _notes = {}  # why plans ended there: {position: reason}, by the identity of the code object
@@ -80,6 +81,10 @@ class Options:
         _all_options.add(self)
         # (identity of a code object, position): (weak reference to it, truth of a tensor, codes of plans, whether it has turned)
         self.branches = {}
+        self.lengths = (
+            weakref.WeakKeyDictionary()
+        )  # code object -> {position of a loop: (recording, length, how often it grew)}
+        self.num_recordings = 0
         self.without_second_runs = weakref.WeakSet()  # code objects of which no plan has such checkpoints (`SecondRun`)
 
     def __call__(self, code, position, view):
@@ -88,6 +93,7 @@ class Options:
         if self.failures and threading.get_ident() in self.failures:
             return None  # the call raises: what handles that, or ends a `with`, runs as it is
         _know(code)
+        self.num_recordings += 1
         try:
             return Recorder(code, position, view, self)
         except Exception as error:
@@ -109,6 +115,7 @@ class Options:
         self.traced.clear()
         self.without_second_runs.clear()
         self.branches.clear()
+        self.lengths.clear()
 
     def note(self, code, position, reason):
         _notes.setdefault(_know(code), {})[position] = reason
@@ -122,6 +129,17 @@ class Options:
                 seen[source] = VARIES
             return seen[source] is not VARIES
         return False
+
+    def grows(self, recording, code, position, length):
+        """Whether a loop has had more iterations in each of some recordings than in the one before: a plan of one of them would
+        fit no other."""
+        seen = self.lengths.setdefault(code, {})
+        before, last, times = seen.get(position, (recording, length, 0))
+        if before is not recording:
+            times = times + 1 if length > last else times if length == last else 0
+            last = length
+        seen[position] = (recording, last, times)
+        return times >= MAX_GROWTH
 
     def varies(self, code, position, truth, code_of_plan):
         """Whether recordings have seen the truth of a tensor there go both ways. Plans that rest on it are forgotten then."""

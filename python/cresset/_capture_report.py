@@ -283,6 +283,8 @@ class Words:
     def GetItem(self, a, b, object, inputs):
         return f"{self.of(a)}[{self.of(inputs[0])}]"
 
+    ItemAt = GetItem
+
     def Binary(self, a, b, object, inputs):
         return f"{self.of(a)} {_SIGNS['Binary'][b % (len(BINARY) // 2)]} {self.of(inputs[0])}"
 
@@ -444,7 +446,7 @@ def failures_of(code, plan, steps):
 
 _READS = {"LoadSlot", "LoadConst", "LoadGlobal", "LoadCell", "LoadFree", "FreeCell", "Globals", "LoadDefault",
           "LoadKeywordDefault", "InstanceDict", "ModuleDict", "DictItem", "ClassItem", "ClassMember", "SuperItem", "Referent",
-          "Item"}  # fmt: skip
+          "Item", "ItemAt"}  # fmt: skip
 
 
 def stretch_of(code, start, plan):

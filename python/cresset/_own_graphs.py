@@ -203,6 +203,7 @@ class Phases:
         self.segment, self.whole = segment, whole
         self.values = segment.recorder.values
         self.of = {}  # register -> phase
+        self.results_taken = {}  # register of a call -> those of what it takes
         self.apart = self.find_apart()
         modes_of = self.find_modes()
         self.modes = list(dict.fromkeys(modes_of.values()))
@@ -279,7 +280,11 @@ class Phases:
 
     def taken(self, node):
         """The calls whose results it takes, also in containers."""
-        return self.segment.results_in(reads_of(node.step)) if node.step is not None else ()
+        found = self.results_taken.get(node.register)
+        if found is None:
+            found = self.segment.results_in(reads_of(node.step)) if node.step is not None else ()
+            self.results_taken[node.register] = found
+        return found
 
     def refused(self, wanted):
         """Calls that may be in no graph: their results are used elsewhere and are no plain tensor or number, or a graph has

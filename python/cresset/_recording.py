@@ -23,7 +23,9 @@ from . import _C, _frames
 from ._capture_report import Origins
 from ._graph_modules import BackendError, serve
 from ._own_graphs import MIN_CALLS, require_wanted_so_far, steps_with_graphs
+from ._recording_caches import CachedCall, Caches
 from ._recording_calls import Calls
+from ._recording_changes import CHANGED, ELEMENT, Changes
 from ._recording_checkpoints import Checkpoints
 from ._recording_containers import Containers
 from ._recording_defaults import DEFAULTDICT, Defaults
@@ -31,6 +33,7 @@ from ._recording_environment import Environment
 from ._recording_functional import Functional
 from ._recording_functions import FunctionContext, Functions
 from ._recording_gradients import Gradients
+from ._recording_hooks import Hooks
 from ._recording_leaves import Leaves
 from ._recording_lists import Lists
 from ._recording_modes import Modes
@@ -43,6 +46,7 @@ from ._recording_values import (
     COMPARED,
     CONTAINERS,
     DELETED,
+    DEQUE,
     END,
     INSTRUCTIONS_OF_FRAME,
     JOIN,
@@ -60,6 +64,7 @@ from ._recording_values import (
     Cell,
     Context,
     DefaultKeywords,
+    Elements,
     FrameShadow,
     Fresh,
     Generator,
@@ -86,7 +91,18 @@ from ._recording_values import (
 )
 from ._recording_writes import VIEW_ATTRIBUTES, Writes
 from ._rows import ATTRIBUTES
-from ._segments import BINARY, BY_CLASS, NUM_BINARY, OF_PLACES, OF_SIZES, NotAGraph, Segment, function_of, reads_of
+from ._segments import (
+    BINARY,
+    BY_CLASS,
+    COMPUTES,
+    NUM_BINARY,
+    OF_PLACES,
+    OF_SIZES,
+    NotAGraph,
+    Segment,
+    function_of,
+    reads_of,
+)
 
 
 @functools.lru_cache(256)
@@ -98,6 +114,20 @@ def handler_at(code, position):
     """Where an exception goes on that leaves an instruction; None if out of the frame."""
     found = (entry for entry in handlers_of(code) if entry.start <= 2 * position < entry.end)
     return next(found, None) if code.co_exceptiontable else None
+
+
+_loops = weakref.WeakKeyDictionary()  # code object -> where it jumps back to
+
+
+def loops_of(code):
+    """Where code jumps back to."""
+    found = _loops.get(code)
+    if found is None:
+        jumps = [
+            each for each in dis.get_instructions(code) if each.opcode in dis.hasjrel or each.opcode in dis.hasjabs
+        ]
+        found = _loops[code] = frozenset(each.argval // 2 for each in jumps if each.argval < each.offset)
+    return found
 
 
 FEW_STEPS = 500  # that may be looked at before each effect
@@ -116,12 +146,15 @@ INTRINSICS = {5: "UNARY_POSITIVE", 6: "LIST_TO_TUPLE"}
 class Recorder(
     Objects,
     Containers,
+    Caches,
+    Changes,
     Calls,
     Writes,
     Modules,
     Functional,
     Functions,
     Gradients,
+    Hooks,
     Leaves,
     Transforms,
     Traces,
@@ -180,16 +213,19 @@ class Recorder(
         self.next_look = 0  # with `fullgraph`: how many steps there are when these are looked at before an effect
         self.way_here = None  # the calls that lead to what is refused, if it is not the instruction that runs
         self.frames = [FrameShadow(code)]
+        self.init_changes()
         self.init_writes()
         self.init_leaves()
         self.init_checkpoints()
         self.init_functions()
+        self.init_hooks()
         self.entering = None
         self.pending = None
         self.has_returned = False
         self.at_end = False
         self.made = None  # the plan, in a list, if the recording has ended before it was asked for
         self.options = options
+        self.number = options.num_recordings
         self.start = position
         self.num_variables = view.num_variables
         for place in range(view.depth):
@@ -202,9 +238,12 @@ class Recorder(
 
     # ---- Steps
 
-    def emit(self, kind, a=-1, b=-1, object=None, inputs=()):
+    def emit(self, kind, a=-1, b=-1, object=None, inputs=(), is_before=False):
+        """`is_before`: it is known that a container among the inputs has what it has before the plan's end."""
         if len(self.steps) >= MAX_STEPS:
             raise NoRow("the plan is long enough")
+        if self.grown and not is_before and (kind == "ItemAt" or (kind in COMPUTES and kind != "Is")):
+            self.not_changed((a, *inputs))
         if self.redirected and kind not in ("LoadSlot", "Tuple", "List", "Dict"):
             self.not_redirected((a, *inputs))
         register = self.new_register()
@@ -346,7 +385,9 @@ class Recorder(
                 raise NoRow("what a tensor's item decides")
             self.check("CheckConst", self.register(value), object=object)
             value.fixed = True
-        elif type(object) in (dict, list, tuple, torch.Size):
+        elif self.changed(value) is not None:
+            return self.has_elements(self.changed(value))
+        elif type(object) in (dict, list, tuple, torch.Size, DEQUE):
             self.sized(value)
         elif self.is_tensor(value):
             return self.truth_of(value)
@@ -407,6 +448,9 @@ class Recorder(
                 raise NoRow(f"the instruction {name}")
             if len(self.frames) == 1 and self.is_clean(frame, name in RETURNS):
                 self.take_checkpoint(view.position, frame)
+                is_loop = self.num_calls and view.position in loops_of(frame.code) and view.position != self.start
+                if is_loop and self.options.is_simple:  # the first iteration has the plan of those that follow
+                    raise NoRow("the next iteration of a loop")
             self.pending = self.entering = self.site = None
             self.has_returned = False
             row(view, frame, argument)
@@ -621,6 +665,8 @@ class Recorder(
         if running is not None and not running.has_begun:
             self.begin_transform(running, view, frame.variables)
         for index, value in frame.variables.items():
+            if self.unseen:
+                self.see_argument(value, view.slot(index))
             if isinstance(value, Value) and not isinstance(value, Fresh) and view.slot(index) is not value.object:
                 # Each look at a method makes an object, and so does what groups tensors by their devices.
                 is_made = type(value.object) in (types.MethodType, *COMPARED) and type(value.object) is type(
@@ -632,21 +678,37 @@ class Recorder(
         self.frames.append(frame)
         self.num_saved += INSTRUCTIONS_OF_FRAME
 
+    def see_argument(self, value, object):
+        """What this run has for tensors that a frame is given, which it has made just before."""
+        if isinstance(value, Fresh) and isinstance(object, tuple) and len(object) == len(value.items):
+            for item, part in zip(value.items, object, strict=True):
+                self.see_argument(item, part)
+        elif isinstance(value, Value) and value.register in self.unseen and type(object) is torch.Tensor:
+            value.object = object
+            self.unseen.discard(value.register)
+
     # ---- The end
 
     def is_clean(self, frame, returns=False):
         """Whether a plan can end here: there are objects in the stack and, if the frame goes on, in the variables."""
-        shared = (cell.value for cell in frame.cells.values())
-        values = frame.stack if returns else (*frame.stack, *frame.variables.values(), *shared)
-        if self.context:
+        if self.context or frame.keywords is not None:
             return False
-        return frame.keywords is None and all(value is NULL or is_whole(value) for value in values)
+        for value in frame.stack:
+            if value is not NULL and not is_whole(value):
+                return False
+        if returns:
+            return True
+        if frame.variables != frame.seen:  # the same objects, mostly
+            frame.seen = dict(frame.variables)
+            frame.are_whole = all(value is NULL or is_whole(value) for value in frame.seen.values())
+        return frame.are_whole and all(cell.value is NULL or is_whole(cell.value) for cell in frame.cells.values())
 
     def take_checkpoint(self, position, frame):
+        variables = frame.seen
+        if frame.cells or not frame.are_whole or variables != frame.variables:
+            variables = {place: value for place, value in self.variables_of(frame) if value is NULL or is_whole(value)}
         self.checkpoint = (
-            position, len(self.steps), self.num_calls,
-            {place: value for place, value in self.variables_of(frame) if value is NULL or is_whole(value)},
-            list(frame.stack), len(self.undo), len(self.stores), self.num_saved,
+            position, len(self.steps), self.num_calls, variables, list(frame.stack), len(self.undo), len(self.stores), self.num_saved,
             self.modes[-1] if self.modes else None,
         )  # fmt: skip
 
@@ -671,8 +733,11 @@ class Recorder(
         del self.stores[num_stores:]
         self.cut([*variables.values(), *stack, *(value for *_, value in self.stores)], num_steps, num_undo)
         outputs, stores = [], []
-        # A frame that returns here needs none of its variables.
-        places = [] if self.at_end else list(variables.items())
+        # A frame that returns here needs none of its variables but those that functions have which the plan makes.
+        places = list(variables.items())
+        if self.at_end:
+            cells = self.frames[0].cells
+            places = [each for each in places if each[0] < 0 and cells[-1 - each[0]].made is not None]
         places += [(self.num_variables + place, value) for place, value in enumerate(stack)]
         try:
             self.check_same_leaves()
@@ -683,6 +748,7 @@ class Recorder(
             outputs += [(place, -1 if value is NULL else self.register(value)) for place, value in places]
             stores += self.last_stores()
             stores += self.refills()
+            stores += self.last_calls()
             keys = [(None, register) for _, key, *_ in stores if type(key) is tuple for register in key]
             used = [*outputs, *((None, each) for register, _, *more in stores for each in (register, *more[:2])), *keys]
             checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
@@ -739,10 +805,23 @@ class Recorder(
     def last_stores(self):
         """The stores whose values are there at the end, as plans have them."""
         last = {}
-        for i, (register, key, value) in enumerate(self.stores):
-            last[register, key, i if key is None else -1] = value
+        for register, key, value in self.stores:
+            if value is not DELETED:
+                if not isinstance(key, CachedCall):
+                    last[register, key] = value
+                continue
+            last.pop((register, key), None)  # what is set after this comes last in the dict
+            if (id(self.dicts[register]), key) not in self.born:
+                last[register, key, DELETED] = DELETED
         made = {step[1] for step in self.steps}
-        for (register, key, _), value in last.items():
+        for (register, key, *_), value in last.items():
+            if isinstance(value, Elements):
+                yield from self.stores_of(value)
+                continue
+            if key is ELEMENT:
+                place, now, before = map(self.register, value.items)
+                yield register, (place,), now, before, False, False
+                continue
             read = self.checked.get(("item", register, key))
             known = read.register if key is not None and read is not None and read.register in made else -1
             is_new = isinstance(self.values.get(register), NewObject)
@@ -815,6 +894,8 @@ class Recorder(
                 todo += value.items
             elif isinstance(value, Keywords):
                 todo += value.items.values()
+            elif isinstance(value, Elements):
+                todo += value.values()
 
     @staticmethod
     def with_last_uses(steps, outputs):
@@ -880,6 +961,7 @@ class Recorder(
         if isinstance(value, Context) and value.is_set:
             self.set_mode(value)
             return
+        self.ends(value)
         self.frees(value)
 
     def PUSH_NULL(self, view, frame, argument):
@@ -1043,6 +1125,8 @@ class Recorder(
         cell = self.cell(view, frame, argument)
         if isinstance(cell, RealCell):
             self.store_in_cell(cell, self.as_object(frame.stack.pop()))
+        elif cell.made is not None and frame.function is not None:
+            raise NoRow("a variable that a function shares, which is set again")
         else:
             cell.value = frame.stack.pop()
 
@@ -1158,6 +1242,8 @@ class Recorder(
     def BINARY_OP(self, view, frame, argument):
         right, left = frame.stack.pop(), frame.stack.pop()
         if argument in (0, NUM_BINARY) and self.joined(left, right, argument != 0):
+            return
+        if argument == NUM_BINARY and self.joined_in_place(left, right):
             return
         if argument in (5, NUM_BINARY + 5) and self.is_sequence(left) and self.is_number(right):
             self.repeated(left, right, argument != 5)
@@ -1424,7 +1510,14 @@ class Recorder(
                 self.raises(KeyError, "a key that is not there", Raised(KeyError, [index]))
                 return
             self.pending = self.dict_item(self.register(container), index.object, container.object[index.object])
-        elif kind in (list, tuple) and type(index.object) is int:
+        elif kind in CHANGED and type(index.object) is int and self.changed(container) is not None:
+            self.pin(index)
+            self.pending = self.element_of_changed(self.changed(container), index.object)
+            if self.pending is None:
+                self.raises(IndexError, "an element that is not there")
+        elif kind is list and self.is_number(index) and self.may_be_any_element(container, index):
+            self.pending = self.known_element(container, index)
+        elif kind in (list, tuple, DEQUE) and type(index.object) is int:
             self.pin(index)
             size = len(container.object)
             self.sized(container)
@@ -1456,12 +1549,15 @@ class Recorder(
 
     def sized(self, container):
         self.typed(container)
-        if type(container.object) in (dict, list):
+        if type(container.object) in (dict, *CHANGED):
             self.whole(self.register(container))
         self.check("CheckSize", self.register(container), len(container.object))
 
     def items_of(self, sequence):
-        """The elements of a list or tuple, whose number is checked."""
+        """The elements of a list, tuple or deque, whose number is checked."""
+        made = self.changed(sequence)
+        if made is not None:
+            return self.all_elements(made)
         self.sized(sequence)
         return [self.item(sequence, place) for place in range(len(sequence.object))]
 
@@ -1522,6 +1618,9 @@ class Recorder(
             key = self.key_of_tensor(index) if self.is_tensor(index) else self.key(index, (str, int))
             self.store_item(self.register(container), container.object, key, value)
             return
+        if type(container) is Value and type(container.object) in CHANGED:
+            self.set_element_there(container, index, value)
+            return
         function = self.special_method(container, "__setitem__")
         if function is not None:
             self.call_inline(function, [container, index, value], ())
@@ -1558,7 +1657,10 @@ class Recorder(
             self.entering.drops = True
             return
         if type(container) is Value and type(container.object) is dict:
-            self.delete_item(container, self.key(index))
+            self.delete_item(container, self.key(index, (str, int)))
+            return
+        if type(container) is Value and type(container.object) in CHANGED:
+            self.delete_element_there(container, index)
             return
         if type(container) is Fresh and container.kind is list:
             self.change_part_of_list(container, index, None, "an element that is deleted")

@@ -16,6 +16,7 @@ import torch
 from torch.func import functional_call
 
 from . import _C, _frames
+from ._recording_caches import CACHED
 from ._recording_checkpoints import CHECKPOINT
 from ._recording_containers import MAX_ROWS
 from ._recording_defaults import DEFAULTDICT, writes_arguments
@@ -23,6 +24,7 @@ from ._recording_environment import reads_environment
 from ._recording_functional import CHILDREN, ITERATED, ITERATED_MODULES
 from ._recording_functions import APPLY, FunctionContext
 from ._recording_gradients import GRAD, REQUIRES_GRAD
+from ._recording_hooks import OF_TENSORS
 from ._recording_leaves import BACKWARD, BACKWARD_OF_TENSORS
 from ._recording_lists import GROUP, is_of_lists
 from ._recording_modes import MANAGER_CODE, RECORD
@@ -34,6 +36,7 @@ from ._recording_values import (
     CELL,
     CONTAINERS,
     CONTEXTS,
+    DEQUE,
     DESCRIPTORS,
     DICT_METHODS,
     END,
@@ -137,6 +140,7 @@ FOUND = {
     "Globals",
     "InstanceDict",
     "Item",
+    "ItemAt",
     "ModuleDict",
     "Referent",
     "SuperItem",
@@ -317,6 +321,11 @@ class Calls:
         elif type(callee.object) is types.MethodDescriptorType and callee.object in METHODS_OF_LISTS:
             self.identical(callee)
             self.call_of_list(METHODS_OF_LISTS[callee.object], arguments, names)
+        elif type(callee.object) is types.MethodDescriptorType and callee.object.__objclass__ is DEQUE:
+            self.identical(callee)
+            if not arguments or type(arguments[0]) is not Value or type(arguments[0].object) is not DEQUE:
+                raise NoRow(f"a call of deque.{callee.object.__name__}")
+            self.call_of_there(callee.object.__name__, arguments, names)
         elif any(callee.object is method for method in OF_CONTEXT.values()):
             self.call_of_context(callee, arguments, names)
         elif callee.object is str:
@@ -335,6 +344,8 @@ class Calls:
             self.BINARY_OP(view, frame, number)
         elif any(callee.object is kind for kind in OF_ROWS):
             self.call_rows(callee, arguments, names)
+        elif callee.object is itertools.accumulate:
+            self.call_accumulate(callee, arguments, names)
         elif callee.object is map:
             self.call_map(callee, arguments, names)
         elif any(callee.object is kind for kind in (range, enumerate, zip)):
@@ -393,6 +404,8 @@ class Calls:
             self.call_backward(callee, arguments, names)
         elif callee.object is REQUIRES_GRAD:
             self.call_requires_grad(callee, arguments, names)
+        elif any(callee.object is function for function in OF_TENSORS.values()):
+            self.call_register_hook(callee, arguments, names)
         elif callee.object is functional_call:
             self.call_functional_call(view, frame, callee, arguments, names)
         elif type(callee.object) is types.FunctionType and is_disabled(callee.object):
@@ -411,6 +424,8 @@ class Calls:
             self.call_ordered(callee, arguments, names)
         elif callee.object is slice:
             self.call_slice(callee, arguments, names)
+        elif type(callee.object) is CACHED:
+            self.call_cached(callee, arguments, names)
         elif type(callee.object) is functools.partial:
             self.call_partial(view, frame, callee, arguments, names)
         elif self.special_method(callee, "__call__") is not None:
@@ -419,6 +434,8 @@ class Calls:
             raise NoRow(f"a call of {getattr(callee.object, '__qualname__', type(callee.object).__name__)}")
 
     def call_functional(self, callee, arguments, names):
+        if self.lists:
+            arguments = list(map(self.as_it_is, arguments))
         if len(arguments) > 32:
             raise NoRow("a call with many arguments")
         if "out" in names and makes_memory(callee.object):
@@ -828,7 +845,11 @@ class Calls:
         (value,) = arguments
         if isinstance(value, (Fresh, Keywords)):
             self.pending = self.constant(len(value.items))
-        elif type(value.object) in (list, tuple, dict, torch.Size):
+        elif self.changed(value) is not None:
+            self.pending = self.number_of(self.changed(value))
+        elif type(value.object) is dict and self.has_grown(value):
+            self.pending = self.constant(len(self.elements_of(value)))
+        elif type(value.object) in (list, tuple, dict, torch.Size, DEQUE):
             self.sized(value)
             self.pending = self.constant(len(value.object))
         elif type(value.object) is collections.OrderedDict:
@@ -867,15 +888,14 @@ class Calls:
         self.identical(callee)
         made, value = arguments
         if isinstance(made, Value) and type(made.object) is list:
+            if not is_object(value):
+                raise NoRow("a call of list.append")
             self.append_item(made, value)
             self.pending = self.constant(None)
             return
-        if not isinstance(made, Fresh) or made.register is not None:
+        if not isinstance(made, Fresh):
             raise NoRow("a call of list.append")
-        if not is_object(value) or self.holds(value, made):
-            raise NoRow("a call of list.append")
-        made.items.append(value)
-        self.undo.append(made.items.pop)
+        self.add_to_made(made, value)
         self.pending = self.constant(None)
 
     def holds(self, value, made):
@@ -1292,7 +1312,7 @@ class Calls:
             raise NoRow("an iterator of which something is left")
         if callee.object is enumerate:
             columns.insert(0, [self.constant(i) for i in range(len(columns[0]))])
-        self.pending = Pairs(callee.object, [Fresh(tuple, list(row)) for row in zip(*columns)], sources)
+        self.pending = self.begins(Pairs(callee.object, [Fresh(tuple, list(row)) for row in zip(*columns)], sources))
         self.over_views += [self.pending] * is_over_views
 
     def call_reduce(self, callee, arguments, names):
@@ -1301,6 +1321,7 @@ class Calls:
             raise NoRow("a reduce of other arguments")
         self.identical(callee)
         function, values, *first = arguments
+        self.begins(Pairs(functools.reduce, [], self.sources_of(values)))  # which goes on between calls
 
         def finish(items):
             items = [*first, *items]
@@ -1354,7 +1375,7 @@ class Calls:
         rows = list(itertools.islice(callee.object(*items, *[number.object for number in numbers]), MAX_ROWS + 1))
         if len(rows) > MAX_ROWS:
             raise NoRow("a long iteration")
-        self.pending = Pairs(callee.object, [Fresh(tuple, list(row)) for row in rows], sources)
+        self.pending = self.begins(Pairs(callee.object, [Fresh(tuple, list(row)) for row in rows], sources))
         self.over_views += [self.pending] * is_over_views
 
     def call_chain(self, arguments, names):
@@ -1367,7 +1388,7 @@ class Calls:
         is_over_views = self.is_over_views(arguments)
         items = [item for value in arguments for item in self.iterated(value)]
         sources = tuple(register for value in arguments for register in self.sources_of(value))
-        self.pending = Pairs(itertools.chain, items, sources)
+        self.pending = self.begins(Pairs(itertools.chain, items, sources))
         self.over_views += [self.pending] * is_over_views
 
     def call_range(self, callee, arguments, names):
@@ -1376,8 +1397,6 @@ class Calls:
         for value in arguments:
             if isinstance(value, Fresh) or not isinstance(value, Value) or type(value.object) is not int:
                 raise NoRow("a range of other than numbers")
-        for value in arguments:
-            self.pin(value)
         try:
             made = range(*[value.object for value in arguments])
         except (TypeError, ValueError) as error:
@@ -1385,6 +1404,10 @@ class Calls:
             raise NoRow("a range that raises") from None
         if names or len(made) > MAX_STEPS:
             raise NoRow("a long range")
+        if not all(value.fixed for value in arguments):
+            self.not_growing(len(made))
+        for value in arguments:
+            self.pin(value)
         self.pending = Range(made)
 
     def identical(self, value):
@@ -1408,6 +1431,7 @@ class Calls:
             for item in value.items:
                 self.argument(item)
         elif self.is_list_of_tensors(value):
+            self.not_changed([self.register(value)])
             for item in self.items_of(value):
                 self.typed(item)
         elif value is NULL or isinstance(value, Transient):
@@ -1441,7 +1465,7 @@ class Calls:
                 raise NoRow("a reversed of other than a list or tuple")
             if isinstance(value, Fresh):
                 self.register(value)  # from now on it does not change
-            self.pending = Pairs(reversed, self.parts_of(value)[::-1], self.sources_of(value))
+            self.pending = self.begins(Pairs(reversed, self.parts_of(value)[::-1], self.sources_of(value)))
             return
 
         def finish(items):
@@ -1603,6 +1627,8 @@ class Calls:
         if self.frames[-1].only_raises:
             raise NoRow("an object that a __new__ in Python makes")
         frame = self.frames.pop()
+        for value in frame.stack if self.iterations else ():
+            self.ends(value)
         self.pending = self.returned
         if frame.generator is not None:
             self.pending = None

@@ -12,12 +12,15 @@ from collections import OrderedDict
 import torch
 
 from . import _frames
+from ._recording_changes import CHANGED
 from ._recording_defaults import DEFAULTDICT
 from ._recording_values import (
     COMPARED,
     CONTAINERS,
+    DEQUE,
     ITERATIONS,
     MAX_DEPTH,
+    MAX_STEPS,
     METHODS_OF_SETS,
     MODULE_INIT,
     NULL,
@@ -25,6 +28,7 @@ from ._recording_values import (
     SEQUENCES,
     SUSPENDS,
     TENSORS,
+    Accumulated,
     Cell,
     Closure,
     Count,
@@ -233,6 +237,8 @@ class Containers:
             raise NoRow("the keywords of an object")
         if any(type(key) is not str for key in value.object) or len(value.object) > most:
             raise NoRow("a dict of other than names")
+        if self.has_grown(value):
+            return self.elements_of(value)
         self.keys_checked(value)
         return {key: self.dict_item(value.register, key, item) for key, item in value.object.items()}
 
@@ -292,7 +298,7 @@ class Containers:
         if self.has_plain_equality(value) and type(value.object) not in PLAIN:
             if isinstance(container, Fresh):
                 return self.contains_object(container.items, value)
-            if type(container) is Value and type(container.object) in (tuple, list) and len(container.object) <= 32:
+            if type(container) is Value and type(container.object) in (tuple, *CHANGED) and len(container.object) <= 32:
                 return self.contains_object(self.items_of(container), value)
         if type(value.object) not in (int, bool, str, type(None), *COMPARED):
             raise NoRow(f"a search for a {type(value.object).__name__}")
@@ -301,9 +307,11 @@ class Containers:
             items = container.items
         elif container.fixed and type(container.object) in (tuple, frozenset):
             items = [self.constant(item) for item in container.object]
-        elif type(container.object) in (tuple, list):
+        elif type(container.object) in (tuple, *CHANGED):
             items = self.items_of(container)
         elif type(container.object) is dict:
+            if self.is_deleted(self.register(container), value.object):
+                return False
             if value.object in container.object and type(value.object) is str:
                 self.typed(container)
                 self.dict_item(self.register(container), value.object, container.object[value.object])
@@ -427,6 +435,9 @@ class Containers:
     def call_of_list(self, name, arguments, names):
         """Changes a list that the plan makes, and has not made yet."""
         made, *rest = arguments
+        if type(made) is Value and type(made.object) is list:
+            self.call_of_there(name, arguments, names)
+            return
         if names or type(made) is not Fresh or made.kind is not list or made.register is not None:
             raise NoRow(f"a call of list.{name}")
         items = made.items
@@ -444,11 +455,10 @@ class Containers:
 
         if name == "extend" and len(rest) == 1:
 
-            def finish(more):
-                change([*items, *more])
+            def end():
                 self.pending = self.constant(None)
 
-            self.all_of(rest[0], finish)
+            self.each_of(rest[0], lambda item: self.add_to_made(made, item), end)
             return
         places = rest[:1] if name in ("insert", "pop") else []
         if any(not self.is_number(place) or type(place.object) is not int for place in places):
@@ -483,6 +493,15 @@ class Containers:
             change([*items[:place], *items[place + 1 :]])
         else:
             raise NoRow(f"a call of list.{name}")
+
+    def add_to_made(self, made, value):
+        """Appends to a list that the plan makes, and has not made yet."""
+        if made.register is not None:
+            raise NoRow("a list that is made longer")
+        if not is_object(value) or self.holds(value, made):
+            raise NoRow("a call of list.append")
+        made.items.append(value)
+        self.undo.append(made.items.pop)
 
     def change_list(self, made, now, what):
         """Gives a list that the plan makes, and has not made yet, these elements."""
@@ -554,7 +573,8 @@ class Containers:
         if callee.object is dict.get and arguments and isinstance(arguments[0], Value) and not names:
             self.call_dict_get(*arguments)
             return
-        if not names and len(arguments) == 1 and isinstance(arguments[0], Value):
+        is_view = callee.object.__name__ not in ("clear", "popitem", "update")
+        if not names and len(arguments) == 1 and isinstance(arguments[0], Value) and is_view:
             self.call_view(callee.object.__name__, *arguments)
             return
         if arguments and type(arguments[0]) is Value and type(arguments[0].object) is dict:
@@ -586,6 +606,16 @@ class Containers:
             self.changes(made)
             items.update(more)
             self.pending = self.constant(None)
+        elif name in ("clear", "popitem") and not rest:
+            self.changes(made)
+            self.pending = self.constant(None)
+            if name == "clear":
+                items.clear()
+            elif items:
+                key, value = items.popitem()
+                self.pending = Fresh(tuple, [self.constant(key), value])
+            else:
+                self.raises(KeyError, "a key that is not there", Raised(KeyError))
         elif name == "copy" and not rest:
             self.pending = Keywords(dict(items))
         elif name in ("items", "keys", "values") and not rest:
@@ -630,6 +660,9 @@ class Containers:
                 self.store_item(self.register(self.typed(owner)), owner.object, key, value)
             self.pending = self.constant(None)
             return
+        if name in ("clear", "popitem") and not rest and not given:
+            self.take_from_dict(owner, name)
+            return
         if given or name not in ("pop", "setdefault") or not 1 <= len(rest) <= 2 or not is_object(rest[-1]):
             raise NoRow(f"a call of dict.{name}")
         key = self.key(rest[0])
@@ -645,6 +678,25 @@ class Containers:
             self.pending = rest[1]
         else:
             self.raises(KeyError, "a key that is not there", Raised(KeyError, [rest[0]]))
+
+    def has_grown(self, value):
+        """Whether the plan sets or deletes elements of a dict, other than those that it had in their places."""
+        if not self.grown or type(value) is not Value:
+            return False
+        register = self.register(value)
+        return any(self.is_same_container(register, *each) for each in self.grown.items())
+
+    def take_from_dict(self, owner, name):
+        """`clear` and `popitem` of a dict that is there."""
+        elements = self.elements_of(owner)
+        if name == "popitem" and not elements:
+            self.raises(KeyError, "a key that is not there", Raised(KeyError))
+            return
+        self.pending = self.constant(None)
+        for key in list(elements)[::-1][: 1 if name == "popitem" else None]:
+            self.delete(self.register(owner), owner.object, key)
+            if name == "popitem":
+                self.pending = Fresh(tuple, [self.constant(key), elements[key]])
 
     def call_dict(self, callee, arguments, names):
         """A dict of names, which the plan makes."""
@@ -743,7 +795,7 @@ class Containers:
     def parts_of(self, sequence):
         if isinstance(sequence, Fresh):
             return sequence.items
-        if isinstance(sequence, Value) and (type(sequence.object) in SEQUENCES or has_names(sequence.object)):
+        if isinstance(sequence, Value) and (type(sequence.object) in (*SEQUENCES, DEQUE) or has_names(sequence.object)):
             return self.items_of(sequence)
         if self.is_tensor(sequence):
             return self.rows_of(sequence)
@@ -758,8 +810,17 @@ class Containers:
             return
         if self.makes_generator(value):
             return
+        if type(value) is Value and type(value.object) in CHANGED and self.changed(value) is None:
+            self.not_growing(len(value.object))
         is_view = isinstance(value, View)
-        frame.stack.append(ViewIterator(value) if is_view else Iterator(self.iterated(value), self.sources_of(value)))
+        frame.stack.append(
+            ViewIterator(value) if is_view else self.begins(Iterator(self.iterated(value), self.sources_of(value)))
+        )
+
+    def not_growing(self, length):
+        """Requires that a loop that is to be unrolled, or what it goes over, does not grow from recording to recording."""
+        if self.options.is_simple and self.options.grows(self.number, *self.here, length):
+            raise NoRow("a loop that grows from call to call")
 
     def makes_generator(self, value):
         """Whether an iteration over it calls an `__iter__` in Python that is a generator, which is what comes next."""
@@ -776,12 +837,16 @@ class Containers:
         return (
             value
             if isinstance(value, (Generator, Zipped, Pairs))
-            else Iterator(self.iterated(value), self.sources_of(value))
+            else self.begins(Iterator(self.iterated(value), self.sources_of(value)))
         )
 
     def next_of(self, zipped, take, end):
         """Calls `take` with the next row of a `zip`, whose generators run one after another; `end` if there is none."""
         row = []
+        if isinstance(zipped, Accumulated) and zipped.first is not None:
+            zipped.total, zipped.first = zipped.first, None
+            take(zipped.total)
+            return
 
         def go_on():
             while len(row) < len(zipped.columns):
@@ -795,8 +860,8 @@ class Containers:
                 if column.at >= len(column.items):
                     if isinstance(column, Count):
                         raise NoRow("a long iteration")
-                    for register in column.sources:
-                        self.whole(register)
+                    self.has_seen_all(column)
+                    self.ends(zipped)
                     zipped.has_ended = True
                     if isinstance(column, Pairs):
                         column.has_ended = True
@@ -806,6 +871,8 @@ class Containers:
                 column.at += 1
             if isinstance(zipped, Mapped):
                 self.call_with_row(zipped, row, take)
+            elif isinstance(zipped, Accumulated):
+                self.add_to_total(zipped, row[0], take)
             else:
                 take(Fresh(tuple, row))
 
@@ -817,6 +884,49 @@ class Containers:
             return False
 
         go_on()
+
+    def call_accumulate(self, callee, arguments, names):
+        """An itertools.accumulate, which a loop unrolls."""
+        count = len(arguments) - len(names)
+        given = dict(zip(("iterable", "func"), arguments[:count], strict=False))
+        given.update(zip(names, arguments[count:], strict=True))
+        if count > 2 or "iterable" not in given or not given.keys() <= {"iterable", "func", "initial"}:
+            raise NoRow("an itertools.accumulate of other arguments")
+        self.identical(callee)
+        function, first = given.get("func", NULL), given.get("initial", NULL)
+        if function is NULL or getattr(function, "object", function) is None:
+            function = self.constant(operator.add)
+        if first is not NULL and (not is_object(first) or self.is_none(first)):
+            first = NULL
+        value = given["iterable"]
+        if isinstance(value, Fresh):
+            self.register(value)  # from now on it does not grow
+        self.pending = Accumulated(function, self.column_of(value), first)
+        self.over_views += [self.pending] * self.is_over_views([value])
+
+    def add_to_total(self, made, value, take):
+        """Calls `take` with what an accumulate yields next."""
+        if made.total is NULL:
+            made.total = value
+            take(value)
+            return
+        total = made.total if is_object(made.total) else self.values.get(made.total)
+        if total is None:
+            raise NoRow("an accumulate of what is not known yet")
+
+        def see(result):
+            if result in self.written:
+                result = self.values[self.written[result]]  # the same object
+            elif not is_object(result) and result in self.effects:
+                raise NoRow("an accumulate by what does more than compute")
+            elif not is_object(result):
+                found = self.result_of(made.function.object, [total.object, value.object], ())
+                self.see(result, found)  # one like it: the instruction may make more of it
+                self.typed(self.values[result])
+            made.total = result
+            take(result)
+
+        self.call_with_row(Mapped(made.function, []), [total, value], see)
 
     def call_map(self, callee, arguments, names):
         if len(arguments) < 2 or names:
@@ -861,6 +971,8 @@ class Containers:
             items = self.view_of("keys", value.items)
         elif isinstance(value, Value) and type(value.object) is dict:
             items = self.view_of("keys", self.keywords_of(value))
+        elif type(value) is Value and type(value.object) is DEQUE:
+            items = list(self.items_of(value))  # of which an iteration sees no changes: it raises
         elif isinstance(value, Value) and not isinstance(value, Fresh) and type(value.object) in SEQUENCES:
             items = self.items_of(value)
         elif self.is_tensor(value):
@@ -898,7 +1010,9 @@ class Containers:
             return value.sources
         if not isinstance(value, Value) or isinstance(value, Fresh):
             return ()
-        if type(value.object) in (list, dict):
+        if type(value.object) is list and self.changed(value) is not None:
+            return ()  # it sees what becomes of the list
+        if type(value.object) in (dict, *CHANGED):
             return (self.register(value),)
         if issubclass(type(value.object), torch.nn.Module):
             members = value.object.__dict__["_modules"]
@@ -995,11 +1109,17 @@ class Containers:
             frame.stack.append(iterator.items[iterator.at])
             iterator.at += 1
         else:
-            for register in iterator.sources:
-                self.whole(register)
+            self.has_seen_all(iterator)
+            self.ends(iterator)
             if isinstance(iterator, Pairs):
                 iterator.has_ended = True
             frame.stack.pop()
+
+    def has_seen_all(self, iterator):
+        """At the end of an iteration: what it goes over is what it was at its beginning. (A deque has refused to change.)"""
+        for register in iterator.sources:
+            if type(getattr(self.values.get(register), "object", None)) is not DEQUE:
+                self.whole(register)
 
     # ---- Generators
 
@@ -1069,6 +1189,28 @@ class Containers:
             self.take_rows(value, items, finish, may_be_unseen)
         else:
             finish(list(self.iterated(value)))
+
+    def each_of(self, value, add, finish):
+        """Calls `add` with each value that an iteration yields, before the next one is asked for, and `finish` at its end."""
+        count = itertools.count()
+
+        def take(item):
+            if not is_object(item) or next(count) >= MAX_STEPS:
+                raise NoRow("an iteration that is long, or over what is not known yet")
+            add(item)
+            return True
+
+        def go_on():
+            self.next_of(value, lambda item: take(item) and go_on(), finish)
+
+        if isinstance(value, Generator):
+            self.run_generator(value, take, finish)
+        elif isinstance(value, Zipped):
+            go_on()
+        else:
+            for item in list(self.iterated(value)):
+                take(item)
+            finish()
 
     def take_rows(self, zipped, items, finish, may_be_unseen):
         def take(item):

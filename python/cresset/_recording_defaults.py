@@ -9,7 +9,6 @@ import torch
 
 from ._recording_values import (
     COMPARED,
-    DELETED,
     DefaultKeywords,
     Fresh,
     Keywords,
@@ -180,7 +179,7 @@ class Defaults:
         elif key in names:
             self.pending = self.dict_item(register, key, names[key])
         else:
-            self.lacks_key(container, key)
+            self.lacks_key(self.register(container), key)
             self.missing_element(container, key)
 
     def missing_element(self, container, key):
@@ -204,9 +203,9 @@ class Defaults:
 
             self.make_missing(factory, add)
 
-    def lacks_key(self, container, key):
-        """Checks that a dict has no such key when the plan begins."""
-        inputs = [self.register(container), self.register(self.constant(key))]
+    def lacks_key(self, register, key):
+        """Checks that the dict in a register has no such key when the plan begins."""
+        inputs = [register, *(key if type(key) is tuple else [self.register(self.constant(key))])]
         register = self.emit("Call", self.register(self.constant(dict.__contains__)), inputs=inputs)
         self.see(register, False)
         self.check("CheckIs", register, object=False)
@@ -214,23 +213,19 @@ class Defaults:
     def elements_of(self, container):
         """{key: Value} of a dict or defaultdict that is there, with what the plan has set, in order."""
         names, register = container.object, self.register(container)
-        added = [key for key, entries in self.stored.items() if key in KEYS or type(key) in KEYS]
-        mine = []
-        for key in added:
-            for other, held, value in self.stored[key]:
-                if self.is_same_container(register, other, held):
-                    if value is DELETED:
-                        raise NoRow("a container that was changed")
-                    mine.append(key)
+        for key in [key for key in self.stored if key in KEYS or type(key) in KEYS]:
+            for other, held, _ in self.stored[key]:
+                self.is_same_container(register, other, held)  # is checked
         before = [key for key in names if (id(names), key) not in self.born]
         if len(names) > MAX_KEYS or any(type(key) not in (str, int) for key in names):
             raise NoRow("a dict of other than names")
         self.typed(container)
-        self.check("CheckKeys", register, object=tuple(before))
-        return {
-            key: self.stored_item(register, key) or self.dict_item(register, key, names[key])
-            for key in (*before, *(key for key in names if (id(names), key) in self.born))
-        }
+        if ("keys", register) not in self.checked:
+            if id(names) in self.lost:
+                raise NoRow("a container that was changed")
+            self.checked["keys", register] = True
+            self.check("CheckKeys", register, object=tuple(before))
+        return {key: self.stored_item(register, key) or self.dict_item(register, key, names[key]) for key in names}
 
     # ---- Functions that write to several of their arguments
 

@@ -92,6 +92,7 @@ class Gradients:
         name = "a call of torch.autograd.grad"
         if self.options.backend is not None or _C._is_transformed():
             raise NoRow(f"{name} in a graph of a backend, or in a transform")
+        self.no_hooks_of_tape(name)
         given = {key: argument_of(arguments, names, key, place) for place, key in enumerate(_ARGUMENTS)}
         given = {key: value for key, value in given.items() if value is not None}
         if len(given) != len(arguments) or not {"outputs", "inputs"} <= given.keys():

@@ -67,7 +67,7 @@ class Leaves:
         """Whether what a register holds was there before the plan."""
         self.trace()
         step = self.step_of.get(register)
-        while step is not None and step[0] == "Item":
+        while step is not None and step[0] in ("Item", "ItemAt"):
             step = self.step_of.get(step[2])
         return step is not None and (step[0] in _READS or (step[0] == "GetAttr" and step[4] == "grad"))
 
@@ -171,6 +171,7 @@ class Leaves:
         modes = any(mode[0] != "grad" for mode in self.modes)
         if self.options.backend is not None or self.region is not None or modes or _C._is_transformed():
             raise NoRow(f"{name} in a graph of a backend, in a checkpoint, or in a mode or transform")
+        self.no_hooks_of_tape(name)
         known = _ARGUMENTS if is_method else _ARGUMENTS_OF_TENSORS
         given = {key: argument_of(arguments, names, key, place) for place, key in enumerate(known)}
         if len(arguments) - len(names) > len(known) or not set(names) <= set(known):

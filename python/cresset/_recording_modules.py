@@ -5,6 +5,7 @@ from collections import OrderedDict
 
 import torch
 
+from ._hooks import hook_inputs
 from ._recording_values import (
     GLOBAL_HOOKS,
     INSTRUCTIONS_OF_MODULE_CALL,
@@ -54,20 +55,20 @@ class Modules:
                 raise NoRow(f"a module with a {name} of its own")
         hooks = {name: self.dict_item(self.instance_dict(callee), name, members[name]) for name in MODULE_HOOKS}
         before, after = (hooks.pop(name) for name in FORWARD_HOOKS)
-        for each in hooks.values():
-            self.no_hooks(each)
         self.no_global_hooks()
+        backward = self.backward_hooks_of(callee, hooks.values())
         self.num_saved += INSTRUCTIONS_OF_MODULE_CALL
         function = Value(self.emit("ClassItem", self.register(callee), object="forward"), forward)
-        if any(type(each.object) is OrderedDict and each.object for each in (before, after)):
-            self.call_with_hooks(view, frame, callee, function, (before, after), arguments, names)
+        if backward is not None or any(type(each.object) is OrderedDict and each.object for each in (before, after)):
+            self.call_with_hooks(view, frame, callee, function, (before, after), backward, arguments, names)
             return
         self.no_hooks(before)
         self.no_hooks(after)
         self.call_inline(function, [callee, *arguments], names)
 
-    def call_with_hooks(self, view, frame, module, forward, hooks, arguments, names):
-        """What nn.Module._call_impl does where there are forward hooks and forward pre-hooks: one call after another."""
+    def call_with_hooks(self, view, frame, module, forward, hooks, backward, arguments, names):
+        """What nn.Module._call_impl does where there are hooks: one call after another. `backward`: the register of what sets
+        up backward hooks, or None."""
         members = module.object.__dict__
         groups = [
             self.dict_item(self.instance_dict(module), name, members[name])
@@ -91,6 +92,8 @@ class Modules:
 
         def run_before():
             if not before:
+                if backward is not None:
+                    given[0] = Fresh(tuple, self.hooked(hook_inputs, backward, given[0].items))
                 args, kwargs = given
                 given_now = [*args.items, *kwargs.items.values()]
                 return run(BoundMethod(forward, module), given_now, tuple(kwargs.items), run_after)
@@ -117,7 +120,7 @@ class Modules:
         def run_after(result):
             self.result_of_hook(result)
             if not after:
-                return result
+                return result if backward is None else self.results_with_hooks(backward, result)
             hook, with_keywords = after.pop(0)
             arguments = [module, *given[: 1 + with_keywords], result]
             return run(hook, arguments, (), lambda found: take_after(found, result))

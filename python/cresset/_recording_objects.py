@@ -8,15 +8,18 @@ from importlib.machinery import ModuleSpec
 import torch
 
 from . import _frames
+from ._recording_caches import CACHED
 from ._recording_defaults import DEFAULTDICT
 from ._recording_functions import FunctionContext
 from ._recording_gradients import REQUIRES_GRAD
+from ._recording_hooks import OF_TENSORS
 from ._recording_leaves import BACKWARD, GRAD_OF_TENSORS
 from ._recording_transforms import OF_TAPES
 from ._recording_values import (
     AS_THEY_ARE,
     CELL,
     DELETED,
+    DEQUE,
     DICT_METHODS,
     FIELD,
     IMPORT,
@@ -197,6 +200,9 @@ class Objects:
             self.typed(owner)
             self.push_method(frame, self.constant(getattr(type(object), name)), owner)
             return
+        if type(object) is DEQUE and name == "maxlen" and not as_method:
+            frame.stack.append(self.limit_of(owner))
+            return
         if type(object) is types.CodeType and name.startswith("co_") and owner.fixed and not as_method:
             frame.stack.append(self.constant(getattr(object, name)))
             return
@@ -289,6 +295,8 @@ class Objects:
                 raise NoRow("a tensor's grad_fn in a graph of a backend")
             self.check_leaf(owner)
             frame.stack.append(self.constant(None))
+        elif as_method and OF_TENSORS.get(name) is found is not None:
+            self.push_method(frame, self.constant(found), owner)  # the class is checked
         elif as_method and (found is BACKWARD or (name in WRITTEN_IN_PYTHON and type(found) is types.FunctionType)):
             self.push_method(frame, self.constant(found), owner)  # the class is checked
         elif name in ("real", "imag") and not as_method and owner.object.is_complex():
@@ -459,7 +467,7 @@ class Objects:
         if found is not None:
             self.lacks(owner, name)
             value = Value(self.emit("ClassItem", self.register(owner), object=name), found)
-            if type(found) is types.FunctionType and as_method:
+            if type(found) in (types.FunctionType, CACHED) and as_method:
                 self.push_method(frame, value, owner)
             elif type(found) is types.FunctionType:
                 frame.stack.append(BoundMethod(value, owner))
@@ -554,6 +562,13 @@ class Objects:
             raise NoRow("an element that was deleted")
         return found
 
+    def is_deleted(self, register, key):
+        """Whether the plan deletes an element of a dict, and has not set it since."""
+        return any(
+            value is DELETED and self.is_same_container(register, other, names)
+            for other, names, value in self.stored.get(key, ())
+        )
+
     def is_same_container(self, register, other, container):
         """Whether a register holds the dict or list `container`, which is in register `other`; checked."""
         if register == other:
@@ -586,17 +601,6 @@ class Objects:
     def is_over_views(self, arguments):
         return any(isinstance(v, View) or any(v is each for each in self.over_views) for v in arguments)
 
-    def append_item(self, owner, value):
-        """Appends to a list when the plan ends."""
-        if not is_whole(value):
-            raise NoRow("an iterator that is stored")
-        self.before_effect()
-        self.typed(owner)
-        entry = (self.register(owner), owner.object, value)
-        self.stored.setdefault(None, []).append(entry)
-        self.grown[entry[0]] = owner.object
-        self.stores.append((entry[0], None, value))
-
     def store_item(self, register, names, key, value):
         """Sets an element of a dict, or what is in a cell, when the plan ends; what the plan reads of it until then is the
         value."""
@@ -612,10 +616,11 @@ class Objects:
         if self.swapped or self.listed:
             self.may_set(names, key)
         self.dicts[register] = names
-        found = self.stored_item(register, key)
+        found = None if self.is_deleted(register, key) else self.stored_item(register, key)
         others = [entry for entry in self.stored.get(key, ()) if entry[1] is not names]
-        if found is not None:
-            self.frees(found)
+        if found is not None or len(others) < len(self.stored.get(key, ())):
+            if found is not None:
+                self.frees(found)
             register = next(entry[0] for entry in self.stored[key] if entry[1] is names)
         else:
             if key is not CELL and self.tensor_of_key(key) not in names:
@@ -638,9 +643,11 @@ class Objects:
         self.delete(self.register(owner), owner.object, key)
 
     def delete(self, register, names, key):
-        if self.stored_item(register, key) is not None:
-            raise NoRow("an element that is set and deleted")
         self.dict_item(register, key, names[key])
+        if (id(names), key) in self.born:
+            self.lacks_key(register, key)  # of what was there, the deletion would be left
+        else:
+            self.lost.add(id(names))
         self.store_item(register, names, key, DELETED)
         self.grown[register] = names
 

@@ -314,10 +314,11 @@ class Token(Transient):
 class Cell(Transient):
     """A variable that inner functions share: one that a callee makes, of which the plan knows the value."""
 
-    __slots__ = ("value",)
+    __slots__ = ("made", "value")
 
     def __init__(self, value):
         self.value = value
+        self.made = None  # the register of the cell, if a function that the plan makes has it
 
     def read(self, recorder):
         if self.value is NULL:
@@ -503,6 +504,17 @@ class Zipped(Transient):
         self.columns, self.has_ended = columns, False
 
 
+class Accumulated(Zipped):
+    """An itertools.accumulate: what it has yielded last, None before that, and the function that makes the next one of it and
+    an element. `first`: what it yields before it looks at an element, if it has not done so yet."""
+
+    __slots__ = ("first", "function", "total")
+
+    def __init__(self, function, column, first):
+        super().__init__([column])
+        self.function, self.first, self.total = function, first, None
+
+
 class Mapped(Zipped):
     """A `map`: calls of a function with the rows of a `zip`, as far as they are asked for."""
 
@@ -513,11 +525,47 @@ class Mapped(Zipped):
         self.function = function
 
 
+DEQUE = collections.deque
+#: Elements of a list or deque that is changed, up to which a plan may know them all.
+MAX_WHOLE = 256
+
+
+class Elements:
+    """What a list or deque that is there when the plan begins has by now: `front`, what it had without those that were taken
+    from its ends (`first`, `last`), and `back`. `objects`: what it had; `limit`: the `maxlen` of a deque. Once something has
+    looked at all elements `items` are those, and `before` those that there were."""
+
+    __slots__ = ("back", "before", "first", "front", "items", "last", "limit", "object", "objects", "register")
+
+    def __init__(self, register, object, limit):
+        self.register, self.object, self.limit, self.objects = register, object, limit, list(object)
+        self.front, self.first, self.last, self.back = [], [], [], []
+        self.items = self.before = None
+
+    def values(self):
+        return [*self.front, *self.first, *self.last, *self.back, *(self.items or ()), *(self.before or ())]
+
+    def restorer(self):
+        """A function that gives it what it has now."""
+        ends = self.front, self.first, self.last, self.back
+        kept, items, now, before = list(map(list, ends)), self.items, list(self.items or ()), self.before
+
+        def restore():
+            for each, values in zip(ends, kept, strict=True):
+                each[:] = values
+            self.items, self.before = items, before
+            if items is not None:
+                items[:] = now
+
+        return restore
+
+
 OBJECT_GETATTRIBUTE = object.__getattribute__
 
 #: Methods of dicts that rows do for keyword arguments.
 DICT_METHODS = {
-    name: getattr(dict, name) for name in ("copy", "get", "items", "keys", "pop", "setdefault", "update", "values")
+    name: getattr(dict, name)
+    for name in ("clear", "copy", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values")
 }
 
 # What nn.Module itself keeps in its modules' names.
@@ -613,10 +661,24 @@ def is_of_objects(kind):
 # Methods that rows do for what is there when the plan begins.
 METHODS_OF_CONTAINERS = {
     contextvars.ContextVar: ("get", "reset", "set"),
-    dict: ("copy", "get", "items", "keys", "pop", "setdefault", "update", "values"),
+    dict: tuple(DICT_METHODS),
     collections.defaultdict: ("items", "keys", "values"),
     collections.OrderedDict: ("items", "keys", "values"),
-    list: ("append",),
+    list: ("append", "clear", "copy", "count", "extend", "index", "insert", "pop", "remove", "reverse", "sort"),
+    collections.deque: (
+        "append",
+        "appendleft",
+        "clear",
+        "count",
+        "extend",
+        "extendleft",
+        "index",
+        "pop",
+        "popleft",
+        "remove",
+        "reverse",
+        "rotate",
+    ),  # fmt: skip
     str: tuple(name for name in dir(str) if not name.startswith("_")),
 }
 #: Methods of variables of contexts.
@@ -672,6 +734,7 @@ class FrameShadow:
         self.code = code
         self.function = function  # Value or NewFunction; None for the frame that the plan belongs to
         self.variables = {}
+        self.seen, self.are_whole = {}, True  # a copy of them, and whether a plan can have objects for all
         self.cells = {}  # by place
         self.places_of_cells = places_of_cells(code)
         flags = code.co_flags

@@ -72,6 +72,8 @@ class Writes:
         self.not_in_transform(what)
         if self.options.backend is not None or not self.is_tensor(value):
             raise NoRow(what)
+        if self.has_hooked and value.object.requires_grad:
+            raise NoRow(f"{what} on a tape with hooks")
         if not self.is_owned(value):
             self.saves_write(value, what, operands, place, function)
             return False

@@ -16,6 +16,7 @@ import dataclasses
 import functools
 import gc
 import io
+import itertools
 import marshal
 import math
 import random
@@ -23,6 +24,7 @@ import re
 import sys
 import traceback
 import unittest.mock
+import warnings
 
 import torch
 import torch.nn.functional as F
@@ -44,6 +46,10 @@ class Thing(Base):
         self.k = 3
         self.items = [1, 2.5, torch.ones(3)]
         self.log = []
+        self.queue = [torch.ones(3), torch.zeros(3)]
+        self.marks = [3, 1, 2]
+        self.recent = collections.deque([torch.ones(3)], maxlen=3)
+        self.table = {"a": torch.ones(3), "b": 2}
     def note(self, value):
         self.log.append(str(value))
         return value
@@ -124,6 +130,10 @@ SHIFT = contextvars.ContextVar("SHIFT", default=1)
 
 def shifted(a):
     return a + SHIFT.get()
+
+@functools.lru_cache(3)
+def kept(k, more=1):
+    return k * 2 + more, torch.full((3,), float(k))
 
 def checked(a, k):
     if k > 1:
@@ -357,6 +367,17 @@ def layer_of(a):
 def called(layer, a, given):
     return torch.func.functional_call(layer, given, a, {"shift": 2}) * 2 + layer.linear.bias
 
+def hooked(layer, a, b, k, kind):
+    h = (a * b).tanh() + 1
+    if h.requires_grad:
+        h.register_hook(lambda g: g * k if kind else None)
+    y = layer(h) if kind > 1 else h.sin() * 2
+    if y.requires_grad and kind == 3:
+        y.register_hook(torch.neg)
+    if kind == 4 and layer.linear.weight.requires_grad:
+        layer.linear.weight.register_hook(lambda g: g * k).remove()
+    return y * 2
+
 looked = Looked()
 known = {"a", 2, Made}
 
@@ -439,6 +460,12 @@ class Generator:
                 lambda: f"keyed({inner()}{r.choice(['', ', k=n', ', flag=False'])})",
                 lambda: f"shifted({inner()})",
                 lambda: f"bumped({inner()})",
+                lambda: f"hooked(layer, {inner()}, {r.choice(['1', 'n', inner()])}, {self.number()}, {r.randrange(5)})",
+                lambda: f"({inner()} * kept({self.number()})[0] + kept({r.choice(['1', 'n'])}, 2)[1])",
+                lambda: f"sum(itertools.accumulate([{inner()}, {inner()}]))",
+                lambda: (
+                    f"[*itertools.accumulate(({inner()}, {inner()}), lambda a, b: a * b + n, initial={inner()})][-1]"
+                ),
                 lambda: f"found_or(data, '{r.choice(['x', 's', 'none'])}', {inner()})",
                 lambda: f"{r.choice(['without', 'cast'])}({inner()})",
                 lambda: f"Named({inner()}, {r.choice(['None', 'n'])}).a",
@@ -532,6 +559,7 @@ class Generator:
         kinds = ["tensor"] * 5 + ["number", "print", "note", "store", "inplace", "tuple", "same", "global", "item"]
         kinds += ["given", "given", "written", "element", "function", "object", "dict", "attribute"]
         kinds += ["named", "keywords", "list", "cell", "delete", "method", "handler", "set"]
+        kinds += ["held list", "held list", "held numbers", "held deque", "held dict"]
         if indent < 3:
             kinds += ["context", "with"]
             kinds += ["if", "for", "try", "while", "items", "grad mode", "mode"]
@@ -625,6 +653,8 @@ class Generator:
             self.put(indent, f"{name}.extend([{self.tensor(2)}, {self.number()}])")
             self.put(indent, f"{name}.{r.choice(['insert(0, 3)', 'reverse()', 'pop()', 'pop(0)'])}")
             self.put(indent, f"out.append(len({name}))")
+        elif kind.startswith("held"):
+            self.held(indent, kind.removeprefix("held "))
         elif kind == "cell":
             self.put(indent, f"cell = {self.number()}")
         elif kind == "delete":
@@ -731,6 +761,76 @@ class Generator:
             self.put(indent + 1, "out.append(type(error).__name__)")
         self.tensors, self.numbers = (self.tensors, self.numbers) if kind in LASTING else known
 
+    def held(self, indent, kind):
+        """Changes of a list, deque or dict that an object has, and looks at it."""
+        r = self.rng
+        owner = r.choice(["thing", "thing", "derived"])
+        held = f"{owner}.{ {'list': 'queue', 'numbers': 'marks', 'deque': 'recent', 'dict': 'table'}[kind] }"
+        if r.random() < 0.3:
+            other = self.name()
+            self.put(indent, f"{other} = {held}")
+            held = r.choice([held, other])
+            if r.random() < 0.3:
+                self.put(indent, f"derived.{held.split('.')[-1] if '.' in held else 'kept'} = {other}")
+        item = (lambda: self.tensor(2)) if kind != "numbers" else (lambda: r.choice(["1", "n", "2", "len(data)", "7"]))
+        place = lambda: r.choice(["0", "-1", "1", "n"])  # noqa: E731
+        ends = ["append({})", "append({})", "pop()", "extend([{}, {}])", "extend(a for a in [{}, {}])", "clear()"]
+        if kind == "deque":
+            ends += ["appendleft({})", "popleft()", "extendleft([{}, {}])", "rotate(1)", "rotate(-1)", "reverse()"]
+        else:
+            ends += ["pop(0)", "pop(1)", "insert(0, {})", "insert(1, {})", "reverse()", f"extend({held}[:1])"]
+        if kind == "numbers":
+            ends += ["sort()", "remove(1)", "remove(2)"]
+        if kind == "dict":
+            ends = ["pop('a')", "pop('b', None)", "popitem()", "clear()", "setdefault('c', {})", "update(a={}, d={})"]
+        for _ in range(r.randint(1, 4)):
+            way = r.random()
+            if way < 0.55:
+                call = f"{held}.{r.choice(ends)}"
+                while "{}" in call:
+                    call = call.replace("{}", item(), 1)
+                takes = "pop" in call and r.random() < 0.7
+                if takes and kind in ("list", "deque"):
+                    self.put(indent, f"x = x + {call}.sum() if {held} else x")
+                elif takes and kind == "numbers":
+                    self.put(indent, f"x = x * {call} if len({held}) > 1 else x")
+                elif r.random() < 0.8 and ("pop" in call or "remove" in call):
+                    self.put(indent, "try:")
+                    self.put(indent + 1, call)
+                    self.put(indent, "except (IndexError, KeyError, ValueError):")
+                    self.put(indent + 1, "x = x * 2")
+                else:
+                    self.put(indent, call)
+            elif way < 0.75 and kind == "dict":
+                key = r.choice("abcd")
+                self.put(indent, f"{held}['{key}'] = {item()}")
+                if r.random() < 0.5:
+                    self.put(indent, f"del {held}['{r.choice([key, 'a'])}']")
+            elif way < 0.75:
+                self.put(indent, f"if len({held}) > {r.choice('12')}:")
+                slices = [f"{held}[:1] = [{item()}, {item()}]", f"del {held}[1:]", f"{held} += [{item()}]"]
+                slices = slices if kind != "deque" else [f"{held} += [{item()}]"]
+                self.put(indent + 1, r.choice([f"{held}[{place()}] = {item()}", f"del {held}[{place()}]", *slices]))
+            elif kind == "dict":
+                reads = [f"out.append(list({held}))", f"out.append(len({held}))", f"x = x + len({held}.items())"]
+                reads += [
+                    f"x = x + (1 if '{r.choice('abcd')}' in {held} else 2)",
+                    f"out.append({held}.get('a') is None)",
+                ]
+                self.put(indent, r.choice(reads))
+            else:
+                of = "a" if kind == "numbers" else "a.sum()"
+                reads = [
+                    f"x = x + sum({of} for a in {held})",
+                    f"out.append(len({held}))",
+                    f"x = x * (2 if {held} else 1)",
+                ]
+                reads += [f"for a in {held}:\n{'    ' * (indent + 1)}x = x * 2 + {of}"]
+                reads += [f"for a in {held}:\n{'    ' * (indent + 1)}{held}.pop() if len({held}) > 2 else x.sum()"]
+                reads += [f"if {held}:\n{'    ' * (indent + 1)}x = x + {held}[{r.choice(['0', '-1'])}]"]
+                reads += [f"out.append({r.choice(['n', '2'])} in {held})"] if kind == "numbers" else []
+                self.put(indent, r.choice(reads))
+
     def given(self, indent):
         """A write to a tensor that the function was given, or has an attribute for, and what may raise after it."""
         r = self.rng
@@ -777,7 +877,7 @@ class Generator:
 def changes(rng):
     """What happens before a call: (what, value)."""
     kinds = ["G", "cell", "k", "shared", "defaults", "training", "weight", "items", "helper", "scaled", "hook", "none"]
-    kinds += ["alias", "calls", "shift", "looked", "known", "result hook", "pre-hook", "data"]
+    kinds += ["alias", "calls", "shift", "looked", "known", "result hook", "pre-hook", "data", "queue", "backward hook"]
     return [(rng.choice(kinds), rng.choice([1, 2, 0.5, -0.0, 3, True])) for _ in range(rng.choice([0, 0, 1, 2]))]
 
 
@@ -797,6 +897,7 @@ class World:
     def __init__(self, program, options):
         self.names = {"torch": torch, "F": F, "math": math, "dataclasses": dataclasses, "G": 2}
         self.names.update(collections=collections, contextvars=contextvars, checkpoint=checkpoint)
+        self.names.update(functools=functools, itertools=itertools)
         seed_of_all(5)
         for code in (prelude(), program):
             exec(marshal.loads(code), self.names)
@@ -821,6 +922,10 @@ class World:
             self.layer.train(value is True)
         elif what == "weight":
             self.layer.linear.weight = torch.nn.Parameter(torch.full((3, 3), float(value)))
+        elif what == "queue":
+            self.derived.queue, self.derived.recent = self.thing.queue, self.thing.recent
+            self.thing.marks.append(value)
+            self.thing.table = {"b": value, "a": torch.ones(3)}
         elif what == "items":
             self.thing.items = [value, *self.thing.items[:2], torch.full((3,), float(value))][-3:]
         elif what == "helper":
@@ -845,6 +950,14 @@ class World:
                     lambda m, i, k: ((i[0] + value,), {**k, "shift": 2}), with_kwargs=True
                 )
             )
+        elif what == "backward hook" and value < 2:
+            self.hooks.append(
+                self.layer.linear.register_full_backward_hook(
+                    lambda m, i, o: tuple(g if g is None else g * 2 for g in i)
+                )
+            )
+        elif what == "backward hook":
+            self.hooks.append(self.layer.register_full_backward_pre_hook(lambda m, o: (o[0] * value,)))
         elif what == "calls":
             self.layer.calls = value
         elif what == "hook":
@@ -893,7 +1006,11 @@ class World:
             [GRAD_FN.sub("", text) for text in self.thing.log],
             describe(self.data["x"]),
             describe(self.names["G"]),
+            self.names["kept"].cache_info(),
         ]
+        for held in (self.thing, self.derived):
+            lists = held.queue, held.marks, held.recent, held.table, held.table.values()
+            state += [[*map(describe, each)] for each in lists]
         for object in (self.thing, self.derived, self.layer):
             state += [(name, type(held).__name__) for name, held in vars(object).items()]
         state += [describe(self.layer.mean), describe(self.layer.last), describe(self.layer.calls)]
@@ -1012,6 +1129,7 @@ def main():
     kinds = [{}, WITH_BACKEND] if sys.argv[3:] == ["graphs"] else [{}]
     ran = differ = 0
     torch.set_num_threads(1)  # tensors are small
+    warnings.filterwarnings("ignore", "Full backward hook is firing")
     if sys.argv[3:] == ["rows"]:
         print(f"{len(rows())} rows: the programs agree; plans ran: {dict(compare_rows(range(first, first + count)))}")
         return

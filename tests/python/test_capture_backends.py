@@ -209,7 +209,7 @@ def test_fullgraph():
 
     def bad(x):
         y = x + 1
-        print("no", file=None if printed.insert(0, 1) else None)
+        print("no", file=None if printed.extend(bytes([1])) else None)
         return y
 
     line = bad.__code__.co_firstlineno + 2

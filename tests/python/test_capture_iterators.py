@@ -1,6 +1,7 @@
 """Captured functions that have iterators in variables, and ask tensors and texts for numbers."""
 
 import itertools
+import operator
 import types
 import weakref
 
@@ -180,3 +181,41 @@ def test_weak_references_to_what_a_variable_has():
         assert expected[0] is found[0] and torch.equal(expected[1], found[1])
     reference = weakref.ref(Holder())
     assert compiled(held, reference, x)[0] is False
+
+
+def accumulates(x, n):
+    found = []
+    for value in itertools.accumulate([x, x.sin(), x * 2]):
+        found.append(value.tanh() + 1)
+    for number in itertools.accumulate([1, n, 3], initial=2):
+        found.append(x * number)
+    for value in itertools.accumulate((x, x * 2, x * 3), lambda a, b: a * b + n):
+        found.append(value.cos())
+    for value in itertools.accumulate([x, x + 1], torch.mul, initial=x * n):
+        found.append(value)
+        found.append(value * 2)
+    found += list(itertools.accumulate([x, x, x], operator.mul))
+    last = [*itertools.accumulate(a * 2 for a in (x, x.tanh()))][-1]
+    for number in itertools.accumulate([n, n, 1], max):
+        found.append(x * number)
+    for _ in itertools.accumulate([]):
+        found.append(1)
+    return found, last
+
+
+def stops_early(x, n):
+    total = x
+    for value in itertools.accumulate([x, x.sin(), x * 2, x + 1], lambda a, b: a * b):
+        total = total + value
+        if n > 1:
+            break
+    return total.tanh() * 2
+
+
+@pytest.mark.parametrize("f", [accumulates, stops_early], ids=lambda f: f.__name__)
+def test_accumulate(f):
+    compiled = cresset.compile(f)
+    for i, n in enumerate([1, 1, 1, 2, 2, 1, 1]):
+        same(f(torch.arange(4.0) + i, n), compiled(torch.arange(4.0) + i, n))
+    report = cresset.explain(compiled)
+    assert sum(plan.applied for plan in report.plans) >= 4 and not report.python, report

@@ -291,7 +291,7 @@ def test_dropout_that_draws_nothing(p):
 def test_frames_without_plans_call_others_that_have(kind):
     """A frame of which nothing can be planned is CPython's in the end; what it calls is still captured."""
     names = {"torch": torch}
-    lines = "".join(f"    log.extend([{i}])\n" for i in range(100))
+    lines = "".join(f"    log.extend(bytes([{i}]))\n" for i in range(100))
     exec(f"def outer(call, x, log):\n{lines}    return call(x)\n", names)
     outer, layer, more = names["outer"], Block(), []
 

@@ -1000,7 +1000,7 @@ def plan_of(**changes):
         {"sum": ("Binary", 2, 0, 0, None, (), ())}, {"sum": ("Compare", 2, 0, 6, None, (1,), ())},
         {"sum": ("Unary", 2, 0, 3, None, (), ())}, {"sum": ("Slice", 2, -1, -1, None, (1,), ())},
         {"sum": ("Slice", 2, -1, -1, None, (0, 0, 0, 1), ())}, {"more": ("Tuple", 3, -1, -1, None, (0,), ())},
-        {"more": ("Item", 3, 2, -1, None, (), ())}, {"more": ("LoadFree", 3, 2, -1, None, (), ())},
+        {"more": ("ItemAt", 3, 2, 0, None, (), ())}, {"more": ("LoadFree", 3, 2, -1, None, (), ())},
         {"more": ("LoadDefault", 3, 2, 0, None, (), ())}, {"more": ("SuperItem", 3, 2, -1, "name", (), ())},
         {"more": ("Dict", 3, -1, -1, ("a", "b"), (2,), ())}, {"more": ("Call", 3, 2, -1, ("a", "b"), (2,), ())},
         {"more": ("CheckKeys", -1, 2, -1, None, (), ())}, {"more": ("CheckSize", 3, 2, 0, None, (), ())},
@@ -1009,6 +1009,9 @@ def plan_of(**changes):
         {"outputs": [(0, 2), (2, 4)]}, {"outputs": [(-1, 2), (2, 2)]}, {"outputs": [(-100, 2), (2, 2)]},
         {"stores": [(0, "key", 2, -1, 0, 0)]}, {"stores": [(3, "key", 4, -1, 0, 0)]},
         {"stores": [(3, "key", 2, 9, 0, 0)]}, {"stores": [(3, None, -1, -1, 0, 0)]},
+        {"stores": [(3, slice(0, 0, 0), 3, -1, 0, 0)]}, {"stores": [(3, slice(0, -2, 0), 3, 3, 0, 0)]},
+        {"stores": [(3, slice(-1, 0, 0), 3, 3, 0, 0)]}, {"stores": [(3, slice(0, 0, "1"), 3, 3, 0, 0)]},
+        {"stores": [(3, slice(0, 0, 0), -1, 3, 0, 0)]}, {"stores": [(3, _frames.kept, 3, -1, 0, 0)]},
     ],
     ids=str,
 )  # fmt: skip

@@ -22,6 +22,11 @@ constexpr int kMaxAttempts = 2;     // recordings from an instruction that made 
 constexpr int kMaxInARow = 256;     // plans of a frame without a backward jump in between
 constexpr int kMaxRecordings = 64;  // of a code object that has no plans yet
 constexpr int kMaxQuietRuns = 16;   // of frames without plans in which nothing was left to record
+// A code object of which so many recordings were made, and took so long, may spend on more of them a part of the time
+// that its frames take: what decides which way a program goes may never settle.
+constexpr unsigned long long kManyRecordings = 12;
+constexpr Nanoseconds kFreeTime = 100'000'000;
+constexpr Nanoseconds kRunsPerRecording = 8;
 
 // Costs, in steps of a plan, each of which takes about what an instruction takes longer here than in CPython.
 constexpr int kCostOfFrame = 25;
@@ -104,6 +109,7 @@ class PlanTable {
   unsigned long long frames = 0, made_recordings = 0;
   Nanoseconds recorder_time = 0;
   std::map<int, PythonRuns> python;  // by position
+  Nanoseconds run_time = 0;          // of frames, without recordings, since these have taken long
 
   PlanTable() = default;
   ~PlanTable() { forget(); }
@@ -128,6 +134,21 @@ class PlanTable {
     at(instruction).made++;
     num_plans++;
   }
+  /// What recordings took, also of plans that were forgotten since.
+  Nanoseconds spent() const { return spent_before_ + recorder_time; }
+  bool hasSpentMuch() const { return spent() > kFreeTime / 2; }
+  /// Whether recordings have taken too long for what its frames take.
+  bool isOverdrawn() const {
+    return recordings_before_ + made_recordings >= kManyRecordings &&
+           spent() > kFreeTime + run_time / kRunsPerRecording;
+  }
+  /// Whether its frames are CPython's: there is no plan, and none will be made, or not yet; then some of them show how
+  /// long they take.
+  bool isIdle() {
+    if (num_plans > 0) return false;
+    return recordings >= kMaxRecordings || (isOverdrawn() && ++idle_frames_ % kTimedFrames != 0);
+  }
+  void addRunTime(Nanoseconds time) { run_time += num_plans == 0 && isOverdrawn() ? time * kTimedFrames : time; }
   /// A recording from the instruction made no plan.
   void addAttempt(size_t instruction) {
     Entry& entry = at(instruction);
@@ -150,9 +171,9 @@ class PlanTable {
     saved_ = judged_runs_ = 0;
   }
   void giveBack() {
-    const auto kept = std::tuple(frames, made_recordings, recorder_time);
+    const auto kept = std::tuple(frames, made_recordings, recorder_time, recordings_before_, spent_before_);
     forget();
-    std::tie(frames, made_recordings, recorder_time) = kept;
+    std::tie(frames, made_recordings, recorder_time, recordings_before_, spent_before_) = kept;
     recordings = kMaxRecordings;
     is_given_back = true;
   }
@@ -179,13 +200,24 @@ class PlanTable {
     quiet_runs = 0;
     saved_ = judged_runs_ = 0;
     is_given_back = false;
+    recordings_before_ += made_recordings;
+    spent_before_ += recorder_time;
     frames = made_recordings = 0;
     recorder_time = 0;
     python.clear();
     for (PyObject* plan : old) Py_DECREF(plan);
   }
 
+  /// As if nothing had run yet.
+  void reset() {
+    forget();
+    recordings_before_ = spent_before_ = run_time = 0;
+  }
+
  private:
+  unsigned long long recordings_before_ = 0;
+  Nanoseconds spent_before_ = 0;
+  unsigned idle_frames_ = 0;
   long saved_ = 0, judged_runs_ = 0;
   // Both by index of the instruction. The second is what running frames read, and fits into the cache.
   std::vector<std::unique_ptr<Entry>> entries_;
@@ -479,7 +511,9 @@ class CapturedFrame {
       machine_.instruction = instructions_.at(machine_.next);
       refused = refused || (may_be_interrupted_ && machine_.instruction != nullptr && raiseInterruption());
       if (machine_.instruction == nullptr || (!refused && isIdle())) break;
-      Outcome outcome = refused || !record() ? Outcome::Raise : execute();
+      Outcome outcome = refused || !record() ? Outcome::Raise : Outcome::Next;
+      if (outcome == Outcome::Next && std::exchange(ends_here_, false)) continue;  // another plan may begin here
+      if (outcome == Outcome::Next) outcome = execute();
       if (outcome == Outcome::Leave) {
         leaveInlined();
         break;
@@ -662,6 +696,7 @@ class CapturedFrame {
     if (options.whole && int(entry.plans.size()) >= options.plan_limit) return refuseMorePlans();
     if (!options.whole && !entry.mayHaveMore(options.plan_limit)) return true;
     if (table_.num_plans == 0 && table_.recordings >= kMaxRecordings) return true;
+    if (!options.whole && table_.isOverdrawn()) return true;
     if (machine_.keywords_at >= 0 || options.recorder == nullptr) return true;
     table_.recordings++;
     is_quiet_ = false;
@@ -711,6 +746,7 @@ class CapturedFrame {
       abandon(*inlined_);
     } else {
       finish(plan);
+      ends_here_ = isPlan(plan) && reinterpret_cast<Plan*>(plan)->end == machine_.instruction->start;
     }
     if (isRefusal(plan)) return false;
     Py_DECREF(plan);
@@ -794,6 +830,7 @@ class CapturedFrame {
   long evaluated_ = 0;               // instructions that were run here
   long saved_ = 0;                   // by plans, less what was lost: in steps
   bool may_be_interrupted_ = false;  // something else than the instruction has run
+  bool ends_here_ = false;           // whether the plan that was made ends before the instruction
   bool is_quiet_ = true;             // nothing was recorded
   const bool is_timed_;              // whether runs of Python's instructions are measured, for the report
   int python_from_ = -1;             // the position where Python's instructions began to run; -1 after a plan
@@ -825,7 +862,7 @@ bool runCapturedFrame(PyThreadState* thread, RawFrame* raw, PyObject*& result) {
   CodeState* state = stateOf(code, true);
   if (state == nullptr) return false;
   PlanTable& table = state->tables[context.options.recorder];
-  if (inlined == nullptr && table.num_plans == 0 && table.recordings >= kMaxRecordings) {
+  if (inlined == nullptr && table.isIdle()) {
     context.expects_any = true;  // what it calls may have plans
     return false;
   }
@@ -844,7 +881,10 @@ bool runCapturedFrame(PyThreadState* thread, RawFrame* raw, PyObject*& result) {
     if (answer == nullptr) abandon(*inlined);
     Py_XDECREF(answer);
   }
+  const bool is_measured = inlined == nullptr && table.hasSpentMuch();
+  const Nanoseconds begin = is_measured ? now() : 0, spent = table.spent();
   result = captured.run();
+  if (is_measured) table.addRunTime(now() - begin - (table.spent() - spent));
   context.recording = outer;
   context.expects_any = expected_any;
   return true;
@@ -881,7 +921,11 @@ void forgetPlans(PyObject* code, const PyObject* recorder) {
   CodeState* state = stateOf(code, false);
   if (state == nullptr) return;
   for (auto& [of, table] : state->tables) {
-    if (recorder == nullptr || of == recorder) table.forget();
+    if (recorder == nullptr) {
+      table.reset();
+    } else if (of == recorder) {
+      table.forget();
+    }
   }
 }
 

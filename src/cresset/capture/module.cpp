@@ -3,6 +3,7 @@
 #include "cresset/capture/caller.h"
 #include "cresset/capture/capture.h"
 #include "cresset/capture/evaluator.h"
+#include "cresset/capture/kept.h"
 #include "cresset/capture/plan.h"
 #include "cresset/capture/runner.h"
 
@@ -123,6 +124,8 @@ PyMethodDef methods[] = {
     {"history_of", history, METH_VARARGS, nullptr},
     {"new_plan", newPlan, METH_VARARGS, nullptr},
     {"version_of", version, METH_O, nullptr},
+    {"kept", kept, METH_VARARGS, nullptr},
+    {"kept_by_class", keptByClass, METH_VARARGS, nullptr},
     {"raise_of_handler", raiseOfHandler, METH_O, "Raises an exception again that a signal's handler has raised."},
 #endif
     {"call_directly", callDirectly, METH_O, nullptr},

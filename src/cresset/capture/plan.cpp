@@ -18,6 +18,7 @@ namespace {
 
 PyTypeObject* plan_class = nullptr;
 PyTypeObject* default_dict_class = nullptr;
+PyTypeObject* deque_class = nullptr;
 
 constexpr int kAny = INT_MAX;
 constexpr int kNumBinary = int(std::size(kBinary));
@@ -142,10 +143,33 @@ PyObject* loadDefault(PyObject* object, int from_last) {
   return PyTuple_GET_ITEM(defaults, PyTuple_GET_SIZE(defaults) - from_last);
 }
 
-PyObject* item(PyObject* sequence, int index) {
+bool isDeque(PyObject* object) {
+  return Py_TYPE(object) == deque_class;
+}
+
+/// A new reference, or null without an exception.
+PyObject* item(PyObject* sequence, Py_ssize_t index) {
+  if (isDeque(sequence)) {
+    PyObject* found = PySequence_GetItem(sequence, index);
+    if (found == nullptr) dropError();
+    return found;
+  }
   // Classes derived from tuple, whose class a plan has checked, hold their elements alike.
   if (!PyTuple_Check(sequence) && !PyList_CheckExact(sequence)) return nullptr;
-  return index < PySequence_Fast_GET_SIZE(sequence) ? PySequence_Fast_GET_ITEM(sequence, index) : nullptr;
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(sequence);
+  if (index < 0) index += size;
+  return index >= 0 && index < size ? Py_NewRef(PySequence_Fast_GET_ITEM(sequence, index)) : nullptr;
+}
+
+/// A new reference to the element of a list that an int says; null, without an exception, if there is none.
+PyObject* itemAt(PyObject* list, PyObject* index) {
+  if (!PyList_CheckExact(list) || !PyLong_CheckExact(index)) return nullptr;
+  const Py_ssize_t place = PyLong_AsSsize_t(index);
+  if (place == -1 && PyErr_Occurred()) {
+    dropError();
+    return nullptr;
+  }
+  return item(list, place);
 }
 
 /// What `super(kind, object of type)` finds in a class; a new reference; null if there is nothing.
@@ -212,8 +236,10 @@ PyObject* read(const Step& step, const int* inputs, const Registers& registers, 
       PyObject* found = PyWeakref_CheckRefExact(registers[step.a]) ? referent(registers[step.a]) : nullptr;
       return found == Py_None ? nullptr : Py_XNewRef(found);
     }
+    case StepKind::ItemAt:
+      return itemAt(registers[step.a], registers[inputs[0]]);
     case StepKind::Item:
-      return Py_XNewRef(item(registers[step.a], step.b));
+      return item(registers[step.a], step.b);
     default:
       return nullptr;
   }
@@ -246,6 +272,7 @@ bool hasKeys(PyObject* dict, PyObject* keys) {
 
 bool hasSize(PyObject* object, int size) {
   if (PyDict_Check(object)) return PyDict_GET_SIZE(object) == size;
+  if (isDeque(object)) return PySequence_Size(object) == size;
   if (!PyTuple_Check(object) && !PyList_CheckExact(object)) return false;
   return PySequence_Fast_GET_SIZE(object) == size;
 }
@@ -400,6 +427,12 @@ bool setItem(PyObject* dict, PyObject* key, PyObject* value) {
   return (PyODict_Check(dict) ? PyODict_SetItem(dict, key, value) : PyDict_SetItem(dict, key, value)) == 0;
 }
 
+/// Sets an element of a list that is there.
+bool setElement(PyObject* list, PyObject* index, PyObject* value) {
+  const Py_ssize_t place = PyLong_AsSsize_t(index);
+  return PyList_SetItem(list, place < 0 ? place + PyList_GET_SIZE(list) : place, Py_NewRef(value)) == 0;
+}
+
 /// Gives a dict the elements of another.
 bool refill(PyObject* dict, PyObject* elements) {
   PyDict_Clear(dict);
@@ -409,6 +442,74 @@ bool refill(PyObject* dict, PyObject* elements) {
 /// Whether the store sets an attribute that is neither an element of a dict nor a slot.
 bool isOfDescriptor(const PlanStore& store) {
   return Py_IS_TYPE(store.key, &PyGetSetDescr_Type);
+}
+
+/// Whether the store changes the ends of a list or deque.
+bool isOfEnds(const PlanStore& store) {
+  return PySlice_Check(store.key);
+}
+
+/// Whether the store is a call, of a function that keeps its results; its key finds what is kept.
+bool isOfCall(const PlanStore& store) {
+  return PyCFunction_Check(store.key);
+}
+
+/// Whether the function still keeps what the plan has found, so that a call runs no code of the program's.
+bool keepsResult(const PlanStore& store, const Registers& registers) {
+  PyObject* found =
+      PyObject_CallFunctionObjArgs(store.key, registers[store.container], registers[store.value], nullptr);
+  const bool keeps = found != nullptr && PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 1 &&
+                     PyTuple_GET_ITEM(found, 0) == registers[store.known];
+  Py_XDECREF(found);
+  dropError();
+  return keeps;
+}
+
+/// Takes `first` elements from the beginning of a list or deque, and `last` from its end, and puts those of two
+/// sequences there.
+bool changeEnds(PyObject* container, Py_ssize_t first, Py_ssize_t last, PyObject* now_first, PyObject* now_last) {
+  if (PyList_CheckExact(container)) {
+    const Py_ssize_t size = PyList_GET_SIZE(container);
+    return PyList_SetSlice(container, size - last, size, now_last) == 0 &&
+           PyList_SetSlice(container, 0, first, now_first) == 0;
+  }
+  const auto call = [&](const char* name, PyObject* argument) {
+    PyObject* text = PyUnicode_FromString(name);
+    PyObject* result = text == nullptr       ? nullptr
+                       : argument == nullptr ? PyObject_CallMethodNoArgs(container, text)
+                                             : PyObject_CallMethodOneArg(container, text, argument);
+    Py_XDECREF(text);
+    Py_XDECREF(result);
+    return result != nullptr;
+  };
+  bool done = true;
+  for (Py_ssize_t i = 0; done && i < first; i++) done = call("popleft", nullptr);
+  for (Py_ssize_t i = 0; done && i < last; i++) done = call("pop", nullptr);
+  PyObject* reversed = done ? PySequence_List(now_first) : nullptr;
+  done =
+      reversed != nullptr && PyList_Reverse(reversed) == 0 && call("extendleft", reversed) && call("extend", now_last);
+  Py_XDECREF(reversed);
+  return done;
+}
+
+/// How many elements a store takes from the beginning of what has `size`, and from its end.
+std::pair<Py_ssize_t, Py_ssize_t> numTaken(const PlanStore& store, Py_ssize_t size) {
+  return store.last == PlanStore::kAll ? std::pair<Py_ssize_t, Py_ssize_t>(size, 0)
+                                       : std::pair<Py_ssize_t, Py_ssize_t>(store.first, store.last);
+}
+
+/// Whether the elements that are to go away are those that the plan has read.
+bool hasEndsAsRead(const PlanStore& store, const Registers& registers) {
+  PyObject *container = registers[store.container], *known = registers[store.known];
+  const Py_ssize_t size = PySequence_Size(container);
+  const auto [first, last] = numTaken(store, size);
+  if (!PyTuple_CheckExact(known) || PyTuple_GET_SIZE(known) != first + last || first + last > size) return false;
+  for (Py_ssize_t i = 0; i < first + last; i++) {
+    PyObject* found = item(container, i < first ? i : size - last + i - first);
+    Py_XDECREF(found);
+    if (found != PyTuple_GET_ITEM(known, i)) return false;
+  }
+  return true;
 }
 
 /// The key of the element that a store sets.
@@ -422,6 +523,7 @@ PyObject* stored(const PlanStore& store, const Registers& registers) {
   if (isOfDescriptor(store)) {
     return Py_TYPE(store.key)->tp_descr_get(store.key, container, reinterpret_cast<PyObject*>(Py_TYPE(container)));
   }
+  if (PyList_CheckExact(container)) return itemAt(container, keyOf(store, registers));
   return store.key == Py_NotImplemented ? Py_XNewRef(loadCell(container)) : lookUp(container, keyOf(store, registers));
 }
 
@@ -439,10 +541,45 @@ bool applyDeletion(const PlanStore& store, const Registers& registers, std::vect
   return true;
 }
 
+/// Changes the ends of a list or deque; what was there, in two sequences, is added to `old`. No finalizer may run.
+bool applyEnds(const PlanStore& store, const Registers& registers, std::vector<PyObject*>& old) {
+  PyObject *container = registers[store.container], *values = registers[store.value];
+  const auto [first, last] = numTaken(store, PySequence_Size(container));
+  PyObject* known = registers[store.known];
+  for (Py_ssize_t i = 0; i < first + last; i++) {
+    PyObject* each = PyTuple_GET_ITEM(known, i);
+    PyObject** end = PySequence_Fast_ITEMS(values) + PyTuple_GET_SIZE(values);
+    if (hasFinalizer(each) && std::find(PySequence_Fast_ITEMS(values), end, each) == end) return false;
+  }
+  PyObject* gone = PyTuple_New(2);
+  if (gone == nullptr) return false;
+  PyTuple_SET_ITEM(gone, 0, PyTuple_GetSlice(known, 0, first));
+  PyTuple_SET_ITEM(gone, 1, PyTuple_GetSlice(known, first, first + last));
+  PyObject* now_first = PyTuple_GetSlice(values, 0, store.num_first);
+  PyObject* now_last = PyTuple_GetSlice(values, store.num_first, PyTuple_GET_SIZE(values));
+  const bool done = now_first != nullptr && now_last != nullptr && PyTuple_GET_ITEM(gone, 0) != nullptr &&
+                    PyTuple_GET_ITEM(gone, 1) != nullptr && changeEnds(container, first, last, now_first, now_last);
+  Py_XDECREF(now_first);
+  Py_XDECREF(now_last);
+  if (done) {
+    old.push_back(gone);
+  } else {
+    Py_DECREF(gone);
+  }
+  return done;
+}
+
 /// One store; what was there before is added to `old` (null if nothing). False, perhaps with an exception set.
 bool applyStore(const PlanStore& store, const Registers& registers, std::vector<PyObject*>& old) {
   PyObject* container = registers[store.container];
   if (store.value < 0) return applyDeletion(store, registers, old);
+  if (isOfEnds(store)) return applyEnds(store, registers, old);
+  if (isOfCall(store)) {  // none that can be taken back follows
+    Py_XDECREF(PyObject_CallObject(registers[store.container], registers[store.value]));
+    dropError();
+    old.push_back(nullptr);
+    return true;
+  }
   PyObject* value = registers[store.value];
   PyObject* before = nullptr;
   bool done = false;
@@ -459,6 +596,9 @@ bool applyStore(const PlanStore& store, const Registers& registers, std::vector<
   } else if (store.key == Py_Ellipsis) {
     before = PyDict_Copy(container);
     done = before != nullptr && refill(container, value);
+  } else if (PyList_CheckExact(container)) {
+    before = stored(store, registers);
+    done = before != nullptr && !hasFinalizer(before) && setElement(container, keyOf(store, registers), value);
   } else {
     before = stored(store, registers);
     done = !PyErr_Occurred() && !hasFinalizer(before) && setItem(container, keyOf(store, registers), value);
@@ -476,6 +616,11 @@ void undoStore(const PlanStore& store, const Registers& registers, PyObject* bef
   if (store.key == Py_None) {
     const Py_ssize_t size = PyList_GET_SIZE(container);
     PyList_SetSlice(container, size - 1, size, nullptr);
+  } else if (isOfEnds(store)) {
+    const Py_ssize_t num_last = PyTuple_GET_SIZE(registers[store.value]) - store.num_first;
+    changeEnds(container, store.num_first, num_last, PyTuple_GET_ITEM(before, 0), PyTuple_GET_ITEM(before, 1));
+  } else if (PyList_CheckExact(container)) {
+    setElement(container, keyOf(store, registers), before);
   } else if (store.key == Py_Ellipsis || store.value < 0) {
     refill(container, before);
   } else if (store.key == Py_NotImplemented) {
@@ -494,6 +639,8 @@ void undoStore(const PlanStore& store, const Registers& registers, PyObject* bef
 /// Whether there is still what the plan has read there: other threads run during its calls.
 bool isAsRead(const PlanStore& store, const Registers& registers) {
   if (store.known < 0) return true;
+  if (isOfEnds(store)) return hasEndsAsRead(store, registers);
+  if (isOfCall(store)) return keepsResult(store, registers);
   PyObject* now = stored(store, registers);
   Py_XDECREF(now);
   dropError();
@@ -508,6 +655,9 @@ PlanResult applyStores(
     PyObject* container = registers[store.container];
     // What a plan reads of globals it does not compare with what it sets.
     const bool fits = store.key == Py_None             ? PyList_CheckExact(container)
+                      : isOfCall(store)                ? PyTuple_CheckExact(registers[store.value])
+                      : isOfEnds(store)                ? PyList_CheckExact(container) || isDeque(container)
+                      : PyList_CheckExact(container)   ? store.key_at >= 0
                       : store.key == Py_NotImplemented ? PyCell_Check(container)
                       : isOfDescriptor(store)          ? PyObject_TypeCheck(container, PyDescr_TYPE(store.key)) != 0
                       : isPlainDict(container)         ? store.of_globals || lacksKey(container, of_globals)
@@ -782,8 +932,10 @@ class PlanReader {
     }
     store.key_at = -1;
     if (PyTuple_Check(store.key) && !PyArg_ParseTuple(store.key, "i", &store.key_at)) return false;
-    const bool is_element =
-        store.key != Py_None && store.key != Py_Ellipsis && store.key != Py_NotImplemented && !isOfDescriptor(store);
+    const bool is_element = store.key != Py_None && store.key != Py_Ellipsis && store.key != Py_NotImplemented &&
+                            !isOfDescriptor(store) && !isOfEnds(store) && !isOfCall(store);
+    if (isOfCall(store) && !isSet(store.known)) return refuse("a store of a call");
+    if (isOfEnds(store) && !readEnds(store)) return false;
     const bool valid = isSet(store.container) && (isSet(store.value) || (store.value == -1 && is_element)) &&
                        (store.known == -1 || isSet(store.known)) && (store.key_at == -1 || isSet(store.key_at));
     if (!valid) return refuse("a store");
@@ -793,6 +945,21 @@ class PlanReader {
   }
 
  private:
+  /// The numbers of a store of the ends of a list or deque.
+  bool readEnds(PlanStore& store) const {
+    auto* numbers = reinterpret_cast<PySliceObject*>(store.key);
+    PyObject* given[] = {numbers->start, numbers->stop, numbers->step};
+    int* places[] = {&store.first, &store.last, &store.num_first};
+    for (int i = 0; i < 3; i++) {
+      const long number = PyLong_CheckExact(given[i]) ? PyLong_AsLong(given[i]) : -2;
+      const bool fits = number >= 0 || (i == 1 && number == PlanStore::kAll);
+      if (!fits || number > kMaxRegisters) return refuse("a store of the ends of a list");
+      *places[i] = int(number);
+    }
+    if (!isSet(store.value) || !isSet(store.known)) return refuse("what the ends of a list become");
+    return true;
+  }
+
   static bool refuse(const char* what) {
     if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "malformed plan: %s", what);
     return false;
@@ -972,10 +1139,12 @@ bool addPlanClass(PyObject* module) {
   if (plan_class == nullptr) return false;
   plan_class->tp_new = nullptr;  // only newPlan makes them
   PyObject* collections = PyImport_ImportModule("collections");
-  PyObject* found = collections == nullptr ? nullptr : PyObject_GetAttrString(collections, "defaultdict");
-  Py_XDECREF(collections);
-  if (found == nullptr || !PyType_Check(found)) return false;
-  default_dict_class = reinterpret_cast<PyTypeObject*>(found);  // for good
+  for (auto [name, place] : {std::pair("defaultdict", &default_dict_class), std::pair("deque", &deque_class)}) {
+    PyObject* found = collections == nullptr ? nullptr : PyObject_GetAttrString(collections, name);
+    if (found == nullptr || !PyType_Check(found)) return false;
+    *place = reinterpret_cast<PyTypeObject*>(found);  // for good
+  }
+  Py_DECREF(collections);
   return PyModule_AddObjectRef(module, "Plan", reinterpret_cast<PyObject*>(plan_class)) == 0;
 }
 

@@ -42,14 +42,15 @@ enum class StepObject : uint8_t { Nothing, Any, Text, Tuple, NamesOrNone, Code }
   STEP(ClassMember, Register, -kAny, kAny, Text, 0, 0)        /* target = what class a has as object */                                    \
   STEP(SuperItem, Register, -kAny, kAny, Text, 1, 1)          /* target = what follows inputs[0] in the classes of a and has object */     \
   STEP(Referent, Register, -kAny, kAny, Nothing, 0, 0)        /* target = what weak reference a refers to */                               \
-  STEP(Item, Register, 0, kAny, Nothing, 0, 0)                /* target = a[b], a a list or tuple */                                       \
+  STEP(ItemAt, Register, -kAny, kAny, Nothing, 1, 1)          /* target = a[inputs[0]], a a list, the input an int */                      \
+  STEP(Item, Register, -kAny, kAny, Nothing, 0, 0)            /* target = a[b], a a list, tuple or deque */                                \
   STEP(CheckType, Register, -kAny, kAny, Any, 0, 0)           /* the class of a is object, and its version b */                            \
   STEP(CheckClass, Register, -kAny, kAny, Any, 0, 0)          /* class a is object, and its version b */                                   \
   STEP(CheckIs, Register, -kAny, kAny, Any, 0, 0)             /* a is object; None, True, False, Ellipsis or a weak reference to it */     \
   STEP(CheckConst, Register, -kAny, kAny, Any, 0, 0)          /* a is the number or text object, of the same class and bits */             \
   STEP(CheckCode, Register, -kAny, kAny, Code, 0, 0)          /* function a has this code */                                               \
   STEP(CheckNoKey, Register, -kAny, kAny, Any, 0, 0)          /* the __dict__ of a, if any, lacks object */                                \
-  STEP(CheckSize, Register, -kAny, kAny, Nothing, 0, 0)       /* list, tuple or dict a has b elements */                                   \
+  STEP(CheckSize, Register, -kAny, kAny, Nothing, 0, 0)       /* list, tuple, deque or dict a has b elements */                            \
   STEP(CheckKeys, Register, -kAny, kAny, Tuple, 0, 0)         /* dict a has the keys object, in this order */                              \
   STEP(CheckNull, Slot, -kAny, kAny, Nothing, 0, 0)           /* there is nothing in stack place a */                                      \
   STEP(CheckOwnCell, Variable, -kAny, kAny, Nothing, 0, 0)    /* variable a is a cell that nothing else refers to */                       \
@@ -91,16 +92,23 @@ struct PlanOutput {
   int variable;  // register; -1 for null
 };
 
-/// What a plan sets at its end, if it applies: an element of a dict, which may be an object's `__dict__`, one more of a
-/// list, all elements of a dict, what is in a cell, or an attribute that a descriptor of C sets.
+/// What a plan sets at its end, if it applies: an element of a dict, which may be an object's `__dict__`, or of a list,
+/// one more of a list, the elements at the ends of a list or deque, all elements of a dict, what is in a cell, an
+/// attribute that a descriptor of C sets, or what a function counts that keeps its results (`functools.lru_cache`).
 struct PlanStore {
   int container;   // register
   int value;       // register; -1: the element is deleted
   int known;       // the register that has what is there before, which must still be there; -1 if it was not read
   int is_new;      // whether the plan makes the container, which may be of a class derived from dict then
   int of_globals;  // whether it is a global variable: the plan knows which of its reads are of it
-  PyObject* key;   // owned; None of a list; Ellipsis of all elements; NotImplemented of a cell; the descriptor
+  PyObject* key;   // owned; None of a list; Ellipsis of all elements; NotImplemented of a cell; the descriptor; of the
+                   // ends of a list or deque a slice; of a call of `container` with the tuple `value` a function of C that finds what is kept
   int key_at;      // the register that has the key of an element; -1: it is `key`
+  // Of the ends of a list or deque: how many elements go away at the beginning and at the end (kAll: none is left), and
+  // how many of the tuple `value` come in at the beginning; the others come in at the end. `known` are those that go
+  // away.
+  int first = 0, last = 0, num_first = 0;
+  static constexpr int kAll = -1;
 };
 
 /// Outrun: another thread has changed meanwhile what the plan has read and was to set.
