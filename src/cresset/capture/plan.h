@@ -102,7 +102,8 @@ struct PlanStore {
   int is_new;      // whether the plan makes the container, which may be of a class derived from dict then
   int of_globals;  // whether it is a global variable: the plan knows which of its reads are of it
   PyObject* key;   // owned; None of a list; Ellipsis of all elements; NotImplemented of a cell; the descriptor; of the
-                   // ends of a list or deque a slice; of a call of `container` with the tuple `value` a function of C that finds what is kept
+                   // ends of a list or deque a slice; of a call of `container` with the tuple `value` a function of C
+                   // that finds what is kept
   int key_at;      // the register that has the key of an element; -1: it is `key`
   // Of the ends of a list or deque: how many elements go away at the beginning and at the end (kAll: none is left), and
   // how many of the tuple `value` come in at the beginning; the others come in at the end. `known` are those that go

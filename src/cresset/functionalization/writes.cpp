@@ -352,7 +352,9 @@ void Writes::checkScopes(const Value* value) {
       is_root ? std::ranges::any_of(memory.writes, runsElsewhere)
               : std::ranges::any_of(value->uses(), [&](const Use& use) { return runsElsewhere(use.user); });
   if (is_elsewhere || !scopes_.isBalanced(graph_.block()))
-    leave(memory, "the graph, or a call in it, changes the state of the thread (grad mode, autocast) while it uses the tensor");
+    leave(
+        memory,
+        "the graph, or a call in it, changes the state of the thread (grad mode, autocast) while it uses the tensor");
 }
 
 /// Of what a node writes to several of, one may not be another: each would get the value that it has by itself.
