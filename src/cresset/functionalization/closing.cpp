@@ -265,7 +265,10 @@ Level* Level::around() const {
 bool Level::handOver(const at::Tensor& tensor, const Level& around) {
   Wrapper& wrapper = *wrapperOf(tensor);
   if (wrapper.memory().level == around.state_) return true;
-  if (wrapper.memory().level != state_ || by_wrapper_.contains(tensor.unsafeGetTensorImpl())) return false;
+  // What the level around has taken for a tensor from outside is the value of a memory there.
+  if (wrapper.memory().level != state_ || by_wrapper_.contains(tensor.unsafeGetTensorImpl()) ||
+      around.entries_.contains(tensor.unsafeGetTensorImpl()))
+    return false;
   const c10::impl::ExcludeDispatchKeyGuard plain(kTransforms | c10::autocast_dispatch_keyset);
   at::Tensor standing;
   bool is_rebased = false;

@@ -342,14 +342,13 @@ bool OperatorCall::prepare(Arguments arguments, Prepared& call) const {
   return true;
 }
 
-bool OperatorCall::callDirectly(Stack& stack, size_t num_args, Prepared& call) const {
+bool OperatorCall::callDirectly(Stack& stack, size_t num_args, Prepared& call, bool is_new) const {
   const size_t first = stack.size() - num_args;
   at::Tensor result;
   if (target_ == Target::New) {
     result = call.compute(nullptr);
   } else {
     const at::Tensor& target = stack[target_ == Target::Out ? stack.size() - 1 : first].toTensor();
-    const bool is_new = target_ == Target::Reuse && !isOwn(target);
     const bool is_usual = target.defined() && hasPlainMemory(target) && target.scalar_type() == call.dtype &&
                           !target.is_inference() && !isRecorded(target) && !carriesTangent(target) &&
                           at::has_internal_overlap(target) == at::MemOverlap::No &&
@@ -373,13 +372,14 @@ void OperatorCall::call(Stack& stack, size_t num_args) const {
   const size_t first = stack.size() - num_args;
   // What is computed into new memory has no gaps.
   if (target_ == Target::Reuse && !isDense(stack[first].toTensor())) makeOwn(stack[first]);
+  const bool is_new = target_ == Target::Reuse && !isOwn(stack[first].toTensor());
   at::Tensor result;
   {
     Prepared call;
     c10::SmallVector<const c10::IValue*, 6> arguments;
     for (size_t i = 0; i < numOperands(); ++i) arguments.push_back(&stack[first + i]);
     if (!prepare(arguments, call)) return callAten(stack, num_args);
-    if (!call.is_recorded && callDirectly(stack, num_args, call)) return;
+    if (!call.is_recorded && callDirectly(stack, num_args, call, is_new)) return;
     result = call.compute(nullptr);
   }
   // ATen's operator says what errors there are, resizes what it writes to and records itself on autograd's tape, which

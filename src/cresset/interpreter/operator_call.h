@@ -58,7 +58,8 @@ class OperatorCall {
   bool prepare(Arguments arguments, Prepared& call) const;
   bool takesDtypes(Arguments arguments) const;
   std::optional<at::ScalarType> dtypeOfResult(Arguments arguments) const;
-  bool callDirectly(Stack& stack, size_t num_args, Prepared& call) const;
+  /// `is_new`: a reuse of a tensor that is not its own, asked before `call` had references to it.
+  bool callDirectly(Stack& stack, size_t num_args, Prepared& call, bool is_new) const;
 
   const Operator& op_;
   const codegen::OperatorKernels& kernels_;

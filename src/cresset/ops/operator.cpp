@@ -303,7 +303,9 @@ const Operator* formWithoutWriting(const Operator& reuse, std::span<const c10::I
   };
   if (!is_seen && (isOwn(self.toTensor()) || std::ranges::any_of(arguments, mayBeRecorded))) return nullptr;
   const Operator* functional = OperatorTable::get().find(reuse.functionalName());
+  // Kernels of complex numbers have other last bits where they write into new memory.
   const bool saves_copy = functional && functional->isPointwise() && !functional->mayShareArguments() &&
+                          !self.toTensor().is_complex() &&
                           !self.toTensor().unsafeGetTensorImpl()->has_symbolic_sizes_strides();
   return is_seen || saves_copy ? functional : nullptr;
 }
