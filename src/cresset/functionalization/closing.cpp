@@ -262,7 +262,7 @@ Level* Level::around() const {
 
 /// Makes a wrapper one of the level around, of the memory for which it stands there. It keeps its place on the tape,
 /// and becomes a view of what it is a view of there. False, and the wrapper as it was, if that is not known.
-bool Level::handOver(const at::Tensor& tensor, const Level& around) {
+bool Level::handOver(const at::Tensor& tensor, Level& around) {
   Wrapper& wrapper = *wrapperOf(tensor);
   if (wrapper.memory().level == around.state_) return true;
   // What the level around has taken for a tensor from outside is the value of a memory there.
@@ -282,8 +282,9 @@ bool Level::handOver(const at::Tensor& tensor, const Level& around) {
         before == handed_over_.end() ? wrapperOf(base)->part().get() : before->second.get(), wrapper.part());
     if (!chain) return false;
     standing = viewAgain(tensor, is_rebased ? owner->second->tensor : base, *chain);
-  } else if (!wrapper.part()->parent && !wrapper.memory().foreign) {
-    standing = wrapper.memory().value;
+  } else if (!tensor.requires_grad() || (!wrapper.part()->parent && !wrapper.memory().foreign)) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    standing = around.lift(current(wrapper.part()));
   }
   const Wrapper* known = wrapperOf(standing);
   if (!known || known->memory().level != around.state_) return false;
@@ -293,10 +294,9 @@ bool Level::handOver(const at::Tensor& tensor, const Level& around) {
   return true;
 }
 
-void Level::handOverRecorded(const Level& around) {
+void Level::handOverAll(Level& around) {
   is_handed_over_ = true;
-  for (const at::Tensor& wrapper : livingWrappers(*state_))
-    if (wrapper.requires_grad()) handOver(wrapper, around);
+  for (const at::Tensor& wrapper : livingWrappers(*state_)) handOver(wrapper, around);
 }
 
 void Level::visitStanding(const std::function<void(const at::Tensor&, const at::Tensor&)>& visit) const {
@@ -311,7 +311,7 @@ void Level::visitStanding(const std::function<void(const at::Tensor&, const at::
 }
 
 void Level::settle() {
-  if (const Level* level = around()) handOverRecorded(*level);
+  if (Level* level = around()) handOverAll(*level);
   if (!settles()) return;
   for (const at::Tensor& wrapper : livingWrappers(*state_)) {
     if (!by_wrapper_.contains(wrapper.unsafeGetTensorImpl())) settle(wrapper);
@@ -329,9 +329,9 @@ at::Tensor Level::leaveFunctorch(const at::Tensor& tensor) {
   if (!wrapper || wrapper->memory().level != state_) return tensor;
   const bool is_copy = state_->copies_views && (inner.is_view() || wrapper->part()->parent);
   if (settles() && !is_copy && !by_wrapper_.contains(inner.unsafeGetTensorImpl()) && settle(inner)) return tensor;
-  // The level around knows for what the wrapper stands. The tensor's tangent may be on the tape, too.
-  const Level* level = around();
-  if (level && !is_handed_over_) handOverRecorded(*level);
+  // The level around knows for what the wrapper stands, and for what its tangent does.
+  Level* level = around();
+  if (level && !is_handed_over_) handOverAll(*level);
   if (level && !is_copy && (!inner.requires_grad() || wrapper->memory().level == level->state_)) return tensor;
   // The wrapper's kernel makes the copy, of what is a tensor by now.
   return at::_ops::clone::call(tensor, std::nullopt);

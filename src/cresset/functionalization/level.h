@@ -134,8 +134,8 @@ class Level final : public OperatorClient {
   bool settles() const;
   bool settle(const at::Tensor& tensor);
   Level* around() const;
-  bool handOver(const at::Tensor& tensor, const Level& around);
-  void handOverRecorded(const Level& around);
+  bool handOver(const at::Tensor& tensor, Level& around);
+  void handOverAll(Level& around);
 
   std::shared_ptr<LevelState> state_;
   std::string refusal_;
