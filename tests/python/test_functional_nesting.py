@@ -635,6 +635,38 @@ def test_nested_levels_under_transforms_on_the_tape(program, levels, transform, 
         assert torch.equal(a, b)
 
 
+def detached_and_written_again(x):
+    w, scale = torch.ones(3, requires_grad=True), torch.tensor([0.5], requires_grad=True)
+
+    def outer(q):
+        def inner(q):
+            q.mul_(0.5)
+            with torch.no_grad():
+                t = q.detach()
+            return q, t, q[:1]
+
+        _, t, _ = F(inner)(q)
+        F(lambda q: q.add_(scale[0]))(t)
+        return t[1:]
+
+    x = x * w
+    first, second = F(outer)(x), F(outer)(x)
+    first.mul_(0)
+    return x * 1, first * 2, second * 1
+
+
+@pytest.mark.parametrize("around", [lambda f: f, F])
+@pytest.mark.parametrize("transform", ["vmap", "jvp"])
+@pytest.mark.parametrize("levels", ["F", "FF"])
+def test_what_nested_levels_detach_under_transforms(levels, transform, around):
+    """It shares memory with what is on the tape, and is written by the levels after it. Ran out of stack once."""
+    x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    expected = tree_leaves(TRANSFORMED[transform](detached_and_written_again)(x * 1))
+    found = tree_leaves(around(TRANSFORMED[transform](LEVELS[levels](detached_and_written_again)))(x * 1))
+    for a, b in zip(expected, found, strict=True):
+        assert torch.equal(a, b)
+
+
 @pytest.mark.parametrize("levels", LEVELS)
 @pytest.mark.parametrize(
     "write",

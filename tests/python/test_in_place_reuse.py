@@ -532,3 +532,23 @@ def test_views_made_without_gradients(mode, view):
                 if found[0]:
                     torch.testing.assert_close(found[1], found[0], rtol=0, atol=0)
     assert refused > 0
+
+
+@pytest.mark.parametrize("operator", ["sigmoid", "exp", "tanh", "relu", "neg"])
+def test_memory_of_what_is_the_programs_own(operator):
+    """Reuses write into it, also by kernels; what is not their own they leave, and compute into new memory, once."""
+    text = f"def f(x):\n  y = x * 2\n  for i in range(20):\n    y.{operator}_()\n  return y\n"
+    text += f"def g(x):\n  x.{operator}_()\n  return x\n"
+    unit = cresset.CompilationUnit(text)
+    x = torch.randn(1000)
+    own, given = cresset.functionalize(unit.f), cresset.functionalize(unit.g)
+    with torch.no_grad():
+        for _ in range(3):
+            own(x), given(x.clone())
+        for function, most in ((own, 2), (given, 1)):
+            argument = x.clone()
+            with torch.profiler.profile(profile_memory=True) as profile:
+                result = function(argument)
+            sizes = [event.self_cpu_memory_usage for event in profile.key_averages() if event.self_cpu_memory_usage > 0]
+            assert sum(sizes) <= most * 4000 + 1000, sizes
+            assert (result.data_ptr() == argument.data_ptr()) == (function is given)

@@ -282,7 +282,7 @@ bool Level::handOver(const at::Tensor& tensor, Level& around) {
         before == handed_over_.end() ? wrapperOf(base)->part().get() : before->second.get(), wrapper.part());
     if (!chain) return false;
     standing = viewAgain(tensor, is_rebased ? owner->second->tensor : base, *chain);
-  } else if (!tensor.requires_grad() || (!wrapper.part()->parent && !wrapper.memory().foreign)) {
+  } else {
     const at::AutoDispatchBelowADInplaceOrView below;
     standing = around.lift(current(wrapper.part()));
   }
