@@ -3,12 +3,11 @@
 import collections
 import copy
 import gc
-import threading
 import weakref
 
 import pytest
 import torch
-from test_capture_graphs import same
+from test_capture_graphs import in_another_thread, same
 
 import cresset
 
@@ -390,22 +389,13 @@ def test_other_threads():
         queue.insert(0, X * 5)
         waiting.appendleft(X * 6)
 
-    def backend(gm, inputs):
-        def run(*inputs):
-            thread = threading.Thread(target=adds)
-            thread.start()
-            thread.join()
-            return gm.forward(*inputs)
-
-        return run
-
     def program(x):
         y = torch.relu(x).tanh() * 2
         queue.append(y)
         waiting.append(y)
         return y + queue.pop(0) + waiting.popleft()
 
-    compiled = cresset.compile(program, backend=backend)
+    compiled = cresset.compile(program, backend=in_another_thread(adds))
     sizes = []
     for i in range(6):
         compiled(X + i)

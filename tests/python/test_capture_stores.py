@@ -4,14 +4,13 @@ import collections
 import copy
 import dataclasses
 import math
-import threading
 import types
 import weakref
 from typing import NamedTuple
 
 import pytest
 import torch
-from test_capture_graphs import same
+from test_capture_graphs import in_another_thread, same
 from torch import nn
 
 import cresset
@@ -763,15 +762,6 @@ def test_what_other_threads_set_meanwhile():
         captured.cache["n"] += 10
         added.append(10)
 
-    def backend(gm, inputs):
-        def run(*inputs):
-            thread = threading.Thread(target=adds)
-            thread.start()
-            thread.join()
-            return gm.forward(*inputs)
-
-        return run
-
     def program(state, x):
         state.calls += 1
         state.cache["n"] = state.cache["n"] + 1
@@ -779,7 +769,7 @@ def test_what_other_threads_set_meanwhile():
         return state.last + 1
 
     captured = Plain(calls=0, cache={"n": 0}, last=None)
-    compiled = cresset.compile(program, backend=backend)
+    compiled = cresset.compile(program, backend=in_another_thread(adds))
     for i in range(1, 6):
         assert same(compiled(captured, X * i), torch.relu(X * i).tanh() + 1)
         assert captured.calls == captured.cache["n"] == i + sum(added)
