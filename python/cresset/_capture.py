@@ -81,9 +81,8 @@ class Options:
         _all_options.add(self)
         # (identity of a code object, position): (weak reference to it, truth of a tensor, codes of plans, whether it has turned)
         self.branches = {}
-        self.lengths = (
-            weakref.WeakKeyDictionary()
-        )  # code object -> {position of a loop: (recording, length, how often it grew)}
+        # code object -> {position of a loop: (recording, length, how often it grew)}
+        self.lengths = weakref.WeakKeyDictionary()
         self.num_recordings = 0
         self.without_second_runs = weakref.WeakSet()  # code objects of which no plan has such checkpoints (`SecondRun`)
 
