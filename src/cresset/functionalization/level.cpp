@@ -169,6 +169,10 @@ at::Tensor Level::standingFor(const at::Tensor& tensor) {
 
 namespace {
 
+c10::StorageImpl* storageOf(const at::Tensor& tensor) {
+  return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+}
+
 /// Whether its storage has elements after those of the tensor.
 bool hasMoreThan(const at::Tensor& tensor) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
@@ -179,6 +183,15 @@ bool hasMoreThan(const at::Tensor& tensor) {
 
 }  // namespace
 
+/// Where the level around has the tensor's memory: others that share it may be wrappers of that level.
+const c10::StorageImpl* Level::storageAround(const at::Tensor& tensor) const {
+  const detail::ClientFrame* frame = frameAround();
+  auto* around = frame ? dynamic_cast<Level*>(frame->client) : nullptr;
+  if (!around) return storageOf(tensor);
+  const detail::ActiveClients active(frame);
+  return storageOf(around->lift(tensor));
+}
+
 Level::Entry& Level::enter(const at::Tensor& tensor) {
   if (const auto found = entries_.find(tensor.unsafeGetTensorImpl()); found != entries_.end()) {
     checkMemory(*found->second);
@@ -188,8 +201,8 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
   if (at::GradMode::is_enabled()) static_cast<void>(tensor.grad_fn());  // may raise: see hasKnownPlace
   auto entry = std::make_unique<Entry>();
   entry->tensor = tensor;
-  entry->storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
-  auto& sharing = by_storage_[tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl()];
+  entry->storage = storageOf(tensor);
+  auto& sharing = by_storage_[storageAround(tensor)];
   if (sharing.empty()) {
     entry->wrapper = wrapFresh(tensor, state_, tensor.is_inference());
     Memory& memory = wrapperOf(entry->wrapper)->memory();
@@ -197,7 +210,7 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
     memory.has_more = hasMoreThan(tensor);
     // Memory that is not PyTorch's: an array's, say, which the program may look at without an operator.
     if (!tensor.storage().resizable() && !isSeen()) memory.exposed = detachedHidden(tensor, *state_);
-    if (given_away_.contains(tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl())) {
+    if (given_away_.contains(entry->storage)) {
       memory.exposed = memory.value = detachedHidden(tensor, *state_);
       tellClientsOfWrites(memory.exposed, false);
     }
@@ -327,7 +340,7 @@ at::Tensor Level::wholeOf(const Entry& entry) const {
 }
 
 void Level::checkMemory(const Entry& entry) const {
-  if (entry.tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() == entry.storage) return;
+  if (storageOf(entry.tensor) == entry.storage) return;
   throw UserError(
       "Within cresset.functionalize, a tensor from outside was given other memory (`x.data = y`) after it was used: "
       "assign the elements with `x.copy_(y)`, or use y itself");
@@ -603,10 +616,15 @@ void Level::letDecompose(const c10::OperatorHandle& op, c10::DispatchKeySet keys
 }
 
 /// The client that sees the calls that this one makes; null if there is none.
-OperatorClient* Level::outer() const {
+const detail::ClientFrame* Level::frameAround() const {
   const detail::ClientFrame* own = detail::activeClients();
   while (own && own->client != this) own = own->outer;
-  return own && own->outer ? own->outer->client : nullptr;
+  return own ? own->outer : nullptr;
+}
+
+OperatorClient* Level::outer() const {
+  const detail::ClientFrame* frame = frameAround();
+  return frame ? frame->client : nullptr;
 }
 
 void Level::runWithSizesOf(const at::Tensor& tensor, const std::function<void()>& run) {
@@ -764,8 +782,8 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
 at::Tensor Level::sync(const at::Tensor& tensor, bool shares) {
   if (shares && isFromOutside(tensor) && !wrapperOf(tensor)) {
     // Unpickling makes a tensor of bytes for its storage, which gets to be memory of others.
-    c10::StorageImpl* storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
-    if (!by_storage_.contains(storage)) {
+    c10::StorageImpl* storage = storageOf(tensor);
+    if (!by_storage_.contains(storageAround(tensor))) {
       given_away_.try_emplace(
           storage,
           c10::weak_intrusive_ptr<c10::StorageImpl>(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage)));

@@ -83,12 +83,13 @@ class Level final : public OperatorClient {
  private:
   struct Entry {
     at::Tensor tensor, wrapper;
-    const void* storage = nullptr;
+    const c10::StorageImpl* storage = nullptr;
     const void* node = nullptr;  // of the tape: where the tensor was on it
     at::Tensor whole;            // with the sizes and strides that it came with, once it has others
     bool requires_grad = false;
   };
   class ReadScope;
+  const detail::ClientFrame* frameAround() const;
   OperatorClient* outer() const;
   void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
   bool passRead(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
@@ -107,6 +108,7 @@ class Level final : public OperatorClient {
   void checkMemory(const Entry& entry) const;
   bool isOfTransform(const at::Tensor& tensor) const;
   bool isFromOutside(const at::Tensor& tensor) const;
+  const c10::StorageImpl* storageAround(const at::Tensor& tensor) const;
   Entry& enter(const at::Tensor& tensor);
   void link(Entry& entry);
   void followTape(Entry& entry);
