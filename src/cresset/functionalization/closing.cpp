@@ -80,12 +80,27 @@ bool Level::placeOnTape(Entry& entry) {
   if (entry.tensor.is_view()) {
     if (!recordWrite(entry.tensor, entry.wrapper)) return false;
     link(entry);
-    return true;
+  } else {
+    sharePlace(entry.wrapper, entry.tensor);
+    entry.requires_grad = true;
+    entry.node = entry.tensor.grad_fn().get();
   }
-  sharePlace(entry.wrapper, entry.tensor);
-  entry.requires_grad = true;
-  entry.node = entry.tensor.grad_fn().get();
+  tellPlaceAround(entry.tensor);
   return true;
+}
+
+/// Levels around that have the tensor from outside, too, compute with its new place on the tape from now on.
+void Level::tellPlaceAround(const at::Tensor& tensor) {
+  const detail::ClientFrame* own = detail::activeClients();
+  while (own && own->client != this) own = own->outer;
+  const detail::ClientFrame* frame = own ? own->outer : detail::activeClients();
+  auto* around = frame ? dynamic_cast<Level*>(frame->client) : nullptr;
+  if (!around) return;
+  const detail::ActiveClients active(frame);
+  if (const auto known = around->entries_.find(tensor.unsafeGetTensorImpl()); known != around->entries_.end()) {
+    around->link(*known->second);
+    around->tellPlaceAround(tensor);
+  }
 }
 
 void Level::close() {

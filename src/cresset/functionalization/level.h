@@ -121,6 +121,7 @@ class Level final : public OperatorClient {
   bool mayFollow(const Entry& entry) const;
   bool hasTapeOfItsOwn(const Entry& entry) const;
   bool placeOnTape(Entry& entry);
+  void tellPlaceAround(const at::Tensor& tensor);
   Entry* ownerInAutograd(const at::Tensor& wrapper) const;
   void followPlace(Entry& entry);
   at::Tensor wholeOf(const Entry& entry) const;
