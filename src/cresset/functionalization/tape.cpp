@@ -125,7 +125,7 @@ bool rebaseView(const at::Tensor& tensor, const at::Tensor& view) {
   if (!hasKnownPlace(tensor)) return false;
   // The place that it has after writes to other views of its base.
   autograd::Edge place;
-  if (tensor.requires_grad() && !tensor.is_leaf()) place = autograd::impl::gradient_edge(tensor);
+  if (tensor.requires_grad() && tensor.grad_fn()) place = autograd::impl::gradient_edge(tensor);
   c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
   const bool is_separate = example->has_fw_view() && !example->shared_view_info();
   auto after = std::make_unique<autograd::DifferentiableViewMeta>(
