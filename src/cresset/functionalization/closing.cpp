@@ -169,8 +169,9 @@ at::Tensor Level::leaveBase(const at::Tensor& wrapper) {
     return entry->second->tensor;
   at::Tensor& left = left_[wrapper.unsafeGetTensorImpl()];
   if (left.defined()) return left;
-  const bool is_on_tape = wrapper.requires_grad() && !wrapper.is_leaf();
-  if (wrapper.requires_grad() && wrapper.is_leaf() && !wrapper.is_view()) {
+  // A view may have to be made again after a write to its base: it does not know yet that it is no leaf.
+  const bool is_on_tape = wrapper.requires_grad() && (wrapper.is_view() || !wrapper.is_leaf());
+  if (wrapper.requires_grad() && !is_on_tape) {
     throw UserError(
         "cresset.functionalize can't return a tensor that was made inside and on which `requires_grad` was set: "
         "gradients would not reach it. Make it outside, or return it detached");
