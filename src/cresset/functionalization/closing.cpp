@@ -371,6 +371,7 @@ at::Tensor Level::leave(const at::Tensor& tensor) {
     // A view is made again of its base, so that autograd knows it as one.
     value = viewAgain(tensor, leaveBase(at::Tensor(tensor._base())), *chain);
     if (value.requires_grad() && !isUnrecorded(tensor)) sharePlace(tensor, value);
+    if (!hasKnownPlace(tensor)) forgetPlace(value);  // autograd raises where it is used
   } else if (!tensor.requires_grad()) {
     value = detached(current(wrapper->part()));
   } else {

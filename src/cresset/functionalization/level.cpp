@@ -346,17 +346,23 @@ void Level::checkMemory(const Entry& entry) const {
       "assign the elements with `x.copy_(y)`, or use y itself");
 }
 
-void Level::checkWrite(const at::Tensor& given, const at::Tensor& wrapper) const {
-  const auto at = by_wrapper_.find(wrapper.unsafeGetTensorImpl());
-  if (at != by_wrapper_.end() && !wrapperOf(given)) return checkInPlace(given);
-  if (!wrapper.requires_grad() || !wrapper.is_view()) return;
-  const auto base = by_wrapper_.find(wrapper._base().unsafeGetTensorImpl());
-  if (base == by_wrapper_.end()) return;
-  const at::Tensor& tensor = base->second->tensor;
-  if (tensor.is_view() && isEntered(base->second->wrapper)) checkInPlace(tensor);
+/// Raises what autograd does where the tensor of the program for which the wrapper stands is written, or a view of it.
+void Level::checkWritten(const at::Tensor& wrapper, bool through_view) const {
+  auto entry = by_wrapper_.find(wrapper.unsafeGetTensorImpl());
+  if (entry == by_wrapper_.end()) {
+    if (!wrapper.requires_grad() || !wrapper.is_view()) return;
+    entry = by_wrapper_.find(wrapper._base().unsafeGetTensorImpl());
+    if (entry == by_wrapper_.end() || !isEntered(entry->second->wrapper)) return;
+    through_view = true;
+  }
+  const at::Tensor& tensor = entry->second->tensor;
   TORCH_CHECK(
-      !(tensor.requires_grad() && tensor.is_leaf() && isEntered(base->second->wrapper)),
+      !(through_view && tensor.requires_grad() && tensor.is_leaf()),
       "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+  checkInPlace(tensor);
+  const Wrapper* known = wrapperOf(tensor);  // of a level around
+  const auto* level = known ? dynamic_cast<const Level*>(known->memory().level->client) : nullptr;
+  if (level) level->checkWritten(tensor, through_view);
 }
 
 void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> given, std::span<const IValue> wrapped) {
@@ -378,7 +384,9 @@ void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> g
             "Within cresset.functionalize, '" + op.schema().name() +
             "' can't write to a tensor that is sparse, quantized or nested: make a new tensor");
       }
-      if (records) checkWrite(before[k], after[k]);
+      // A wrapper that the operators have which a composite one calls, was checked with that one.
+      const bool is_checked = before[k].is_same(after[k]) && by_wrapper_.contains(after[k].unsafeGetTensorImpl());
+      if (records && !is_checked) checkWritten(after[k], /*through_view=*/false);
       const bool changes_sizes = op.hasTag(at::Tag::inplace_view);
       if (changes_sizes && by_wrapper_.contains(after[k].unsafeGetTensorImpl()) && !wrapper->memory().follows) {
         throw UserError(

@@ -112,7 +112,7 @@ class Level final : public OperatorClient {
   Entry& enter(const at::Tensor& tensor);
   void link(Entry& entry);
   void followTape(Entry& entry);
-  void checkWrite(const at::Tensor& given, const at::Tensor& wrapper) const;
+  void checkWritten(const at::Tensor& wrapper, bool through_view) const;
   void checkWrites(
       const c10::OperatorHandle& op, std::span<const c10::IValue> given, std::span<const c10::IValue> wrapped);
   void refuseInnerTrace() const;
