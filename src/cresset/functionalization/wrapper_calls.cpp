@@ -7,7 +7,9 @@
 #include <ATen/ops/_has_same_storage_numel_ops.h>
 #include <ATen/ops/_neg_view_ops.h>
 #include <ATen/ops/_new_zeros_with_same_feature_meta_ops.h>
+#include <ATen/ops/as_strided_copy_ops.h>
 #include <ATen/ops/as_strided_ops.h>
+#include <ATen/ops/clone_ops.h>
 #include <ATen/ops/new_zeros_ops.h>
 #include <ATen/ops/resize_as_ops.h>
 #include <ATen/ops/resize_ops.h>
@@ -202,6 +204,8 @@ class Call : CallThatWrites {
     } else if (is<at::_ops::_has_same_storage_numel>(op_)) {
       const bool same = storageElements(arguments_[0].toTensor()) == storageElements(arguments_[1].toTensor());
       finish({IValue(same)});
+    } else if (is<at::_ops::as_strided_copy>(op_) && own(arguments_[0].toTensor())) {
+      copyStrided();
     } else if (is<at::_ops::_new_zeros_with_same_feature_meta>(op_)) {
       makeTangent();
     } else {
@@ -360,6 +364,17 @@ class Call : CallThatWrites {
     if (!copies()) return part.value;
     const StandInScope scope;
     return applyView(part, standIn(parent), /*copies=*/false);
+  }
+
+  /// The value of a wrapper may have less memory than the tensor has in eager PyTorch, or be laid out in another way.
+  void copyStrided() {
+    const Wrapper& wrapper = *own(arguments_[0].toTensor());
+    Part part(wrapper.part()->memory);
+    c10::SymInt offset;
+    stridedValue(arguments_, wrapper, part, offset);
+    const Emission emission(*level_);
+    const at::Tensor copy = copies() ? part.value : at::_ops::clone::call(part.value, std::nullopt);
+    finish({IValue(wrapFresh(copy, level_, makesInferenceTensors()))});
   }
 
   /// Numbers among the arguments of a view that was just made, as the clients outside have them: the view may be made
