@@ -711,3 +711,179 @@ def test_tangents_that_come_by_parts_of_complex_numbers(write, levels):
 
     for a, b in zip(tangent(program), tangent(LEVELS[levels](program)), strict=True):
         assert torch.equal(a, b)
+
+
+def outcome(run):
+    """The tensors that `run` returns, with whether they require gradients; the error's first words if it raises."""
+    try:
+        tensors = run()
+    except RuntimeError as error:
+        return type(error).__name__, str(error)[:60]
+    return [(t.detach().clone(), t.requires_grad) for t in tensors]
+
+
+def agree(expected, found):
+    assert type(expected) is type(found), (expected, found)
+    if isinstance(expected, tuple):
+        assert expected == found
+        return
+    assert len(expected) == len(found)
+    for (a, grad_a), (b, grad_b) in zip(expected, found, strict=True):
+        assert torch.equal(a, b), (a, b)
+        assert grad_a == grad_b
+
+
+FREE_WRITES = {
+    "whole": lambda z: z.sin_(),
+    "an element": lambda z: z[0].fill_(3),
+    "copy": lambda z: z.copy_(torch.ones(3)),
+    "a part": lambda z: z[1:].mul_(3),
+}
+FREE_VIEWS = {
+    "part": lambda t: t[:2],
+    "rest": lambda t: t[1:],
+    "detached": lambda t: t.detach(),
+    "reshaped": lambda t: t.view(3, 1)[:, 0],
+    "itself": lambda t: t,
+}
+
+
+@pytest.mark.parametrize("view", FREE_VIEWS)
+@pytest.mark.parametrize("write", FREE_WRITES)
+@pytest.mark.parametrize("levels", LEVELS)
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_free_variables_of_which_a_level_around_has_views(requires_grad, levels, write, view):
+    """A tensor from outside of all levels and a view that the outer level has made of it share memory in the inner."""
+
+    def program(form, order):
+        x = torch.tensor([3.0, 1.0, 2.0], requires_grad=requires_grad)
+        t = x * 2
+
+        def outer(q):
+            v = FREE_VIEWS[view](t)
+
+            def inner(z):
+                before = v.clone() if order else torch.zeros(1)
+                FREE_WRITES[write](z)
+                return before, v.clone(), z.clone()
+
+            read = form(inner)(t)
+            FREE_WRITES["whole"](v)
+            return *read, v + 0, t.clone()
+
+        results = [*form(outer)(x), t]
+        if requires_grad:
+            loss = sum((i + 1) * (t * t.detach()).sum() for i, t in enumerate(results) if t.requires_grad)
+            results.extend(torch.autograd.grad(loss, x))
+        return results
+
+    for order in (False, True):
+        expected = outcome(lambda order=order: program(lambda f: f, order))
+        found = outcome(lambda order=order: program(LEVELS[levels], order))
+        shares = requires_grad and isinstance(found, tuple) and "shares memory" in found[1] + "shares memory"
+        if shares and view != "itself":
+            continue  # refused, as for two tensors from outside that share memory (docs/functionalization.md)
+        agree(expected, found)
+
+
+@pytest.mark.parametrize("levels", ["F", "FF", "V", "VF", "FV"])
+@pytest.mark.parametrize("source", ["computed", "view", "plain"])
+@pytest.mark.parametrize("calls", [1, 2])
+def test_one_tensor_that_several_levels_write(calls, source, levels):
+    """Where autograd records: each level computes with the place on the tape that the others gave it."""
+
+    def program(form):
+        w = torch.tensor([0.5, 1.5, -1.0], requires_grad=True)
+        t = torch.tensor([3.0, 1.0, 2.0])
+        if source != "plain":
+            t = t * w
+        base = t
+        if source == "view":
+            t = t[:2]
+
+        def inner(z):
+            z.mul_(w[1])
+            z[0] = w[2]
+            return z * 2
+
+        def outer(q):
+            t.mul_(w[0])
+            first = form(inner)(q)
+            q[1:].mul_(w[1])
+            second = form(inner)(t)
+            t.add_(1)
+            return first, second, t.clone()
+
+        results = []
+        for _ in range(calls):
+            results.extend(form(outer)(t))
+        results.extend([t, base, base[1:]])
+        loss = sum((i + 1) * (r * r.detach()).sum() for i, r in enumerate(results))
+        return [*results, *torch.autograd.grad(loss, w)]
+
+    agree(outcome(lambda: program(lambda f: f)), outcome(lambda: program(LEVELS[levels])))
+
+
+def leaf_written(x):
+    x.mul_(2)
+    return x.relu_()
+
+
+def part_of_a_leaf_written(x):
+    return x[:2].relu_()
+
+
+def leaf_written_within_no_grad(x):
+    with torch.no_grad():
+        x.mul_(2)
+    return x * 2
+
+
+@pytest.mark.parametrize("levels", ["F", "FF"])
+@pytest.mark.parametrize("transform", ["none", "vmap", "jvp"])
+@pytest.mark.parametrize("program", [leaf_written, part_of_a_leaf_written, leaf_written_within_no_grad])
+def test_leaves_that_nested_levels_write(program, transform, levels):
+    """autograd's errors come from the innermost level, before anything is written."""
+    transform = (TRANSFORMED | {"none": lambda f: f})[transform]
+    found = []
+    for form in (program, LEVELS[levels](program)):
+        x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
+        apply = transform(form) if form is program else F(transform(form))
+        found.append((outcome(lambda apply=apply, x=x: tree_leaves(apply(x))), x.detach()))
+    agree(found[0][0], found[1][0])
+    assert torch.equal(found[0][1], found[1][1])
+
+
+@pytest.mark.parametrize("levels", ["F", "FF", "FFF"])
+def test_views_made_without_gradients_leave_nested_levels(levels):
+    """What is written where gradients are recorded makes them unusable, as eager PyTorch says where they are used."""
+
+    def program(form):
+        x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True) * 1
+
+        def part(x):
+            with torch.no_grad():
+                t = x[1:]
+            x.mul_(2)
+            return t, x
+
+        view, whole = form(part)(x)
+        return whole, view * 1
+
+    expected = outcome(lambda: program(lambda f: f))
+    assert "no_grad" in expected[1]
+    agree(expected, outcome(lambda: program(LEVELS[levels])))
+
+
+@pytest.mark.parametrize("levels", LEVELS)
+def test_as_strided_copy_reaches_all_of_the_memory(levels):
+    def program(x):
+        x.mul_(2)
+        part = x[1:3]
+        part.add_(1)
+        return torch.as_strided_copy(part, (2, 2), (2, 1), 0), torch.as_strided_copy(part, (2,), (1,)), x.t()
+
+    given = torch.arange(6.0), torch.arange(6.0)
+    for a, b in zip(program(given[0]), LEVELS[levels](program)(given[1]), strict=True):
+        assert torch.equal(a, b)
+        assert a.stride() == b.stride()

@@ -690,3 +690,72 @@ def test_errors_of_views_that_autograd_can_not_make_again(caught):
             except RuntimeError as error:
                 outcomes.append(str(error))
         assert outcomes[0] == outcomes[1] and isinstance(outcomes[0], list) == caught
+
+
+VIEWS_THAT_LEAVE = {
+    "part": lambda t: t[:2],
+    "whole": lambda t: t[:],
+    "reshaped": lambda t: t.view(3, 1)[:, 0],
+    "chain": lambda t: t.view(3).unsqueeze(0)[0],
+}
+WRITES_TO_THEIR_BASE = {
+    "copy": lambda t, w: t.copy_(w[1]),
+    "add": lambda t, w: t.add_(w),
+    "element": lambda t, w: t[0].add_(w[0]),
+    "through a view": lambda t, w: t[1:].mul_(w[1:]),
+}
+RETURNED = {
+    "view": lambda t, v, w: (v,),
+    "both": lambda t, v, w: (v, t),
+    "written": lambda t, v, w: (v.mul_(w[2]), v, t),
+    "written again": lambda t, v, w: (t.mul_(w[2]), v.add_(w[0]), v),
+    "view of it": lambda t, v, w: (v, v[:1], t[1:]),
+    "nothing": lambda t, v, w: (),
+}
+
+
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+@pytest.mark.parametrize("source", ["free", "argument", "made within", "requires gradients", "leaf"])
+@pytest.mark.parametrize("returned", RETURNED)
+def test_gradients_of_views_whose_base_is_written(returned, source, remove):
+    """They are made before a write that is recorded: of a base that may require gradients by it only."""
+
+    def program(form, view, write):
+        w = torch.tensor([0.5, 1.5, -1.0], requires_grad=True)
+        t = torch.tensor([1.0, 2.0, 3.0], requires_grad=source == "leaf")
+        if source == "requires gradients":
+            t = t * w
+        kept = []
+
+        def body(q):
+            x = q if source == "argument" else t
+            if source == "made within":
+                x = x * 1
+            v = VIEWS_THAT_LEAVE[view](x)
+            WRITES_TO_THEIR_BASE[write](x, w)
+            kept.extend([x, v])
+            return *RETURNED[returned](x, v, w), x
+
+        results = [*form(body)(t), t]
+        if source != "made within":
+            results.append(VIEWS_THAT_LEAVE[view](t))
+        if remove == "mutations":  # else what the program keeps are copies
+            results.extend(kept)
+        loss = sum((i + 1) * (r * r.detach()).sum() for i, r in enumerate(results) if r.requires_grad)
+        gradient = torch.autograd.grad(loss, w)[0]
+        return [r.detach() for r in results] + [gradient], [(r.requires_grad, r.is_leaf) for r in results]
+
+    for view in VIEWS_THAT_LEAVE:
+        for write in WRITES_TO_THEIR_BASE:
+            found = []
+            for form in (lambda f: f, lambda f: cresset.functionalize(f, remove=remove)):
+                try:
+                    found.append(program(form, view, write))
+                except RuntimeError as error:
+                    found.append(str(error)[:60])
+            if isinstance(found[0], str):
+                assert found[0] == found[1]
+                continue
+            assert found[0][1] == found[1][1], (view, write)
+            for a, b in zip(found[0][0], found[1][0], strict=True):
+                assert torch.allclose(a, b), (view, write)
