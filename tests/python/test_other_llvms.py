@@ -1,10 +1,15 @@
 """Kernels beside other compilers in the process that bring an LLVM of their own: the symbols of each stay its own, whichever is loaded first."""
 
 import importlib.util
+import pathlib
+import re
+import shutil
 import subprocess
 import sys
 
 import pytest
+
+import cresset
 
 #: What each compiles and runs or, without a GPU, translates to PTX.
 OTHERS = {
@@ -70,3 +75,17 @@ def test_both_compile(name, first, tmp_path):
     file.write_text("\n".join([*parts, calls.replace("; ", "\n")]))
     done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, env=None)
     assert done.returncode == 0, done.stderr[-4000:]
+
+
+def test_what_the_compiler_of_kernels_needs_of_the_system():
+    """LLVM is linked in whole: a machine has to bring what every Linux has, none of the libraries that LLVM may use."""
+    library = next(iter(pathlib.Path(cresset.__file__).parents[2].glob("lib/libcresset_llvm.so")), None)
+    if library is None or shutil.which("readelf") is None:
+        pytest.skip("not run from a build, or without binutils")
+    dynamic = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
+    needed = set(re.findall(r"NEEDED.*\[([a-z_+0-9-]+)\.so", dynamic))
+    system = {"libstdc++", "libm", "libgcc_s", "libc", "ld-linux-x86-64", "librt", "libdl", "libpthread", "libz"}
+    assert needed <= system | {"libcresset", "libtorch_cpu", "libc10", "libtorch", "libasan", "libubsan", "libtsan"}
+    exported = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
+    names = [line.split()[-1] for line in exported.stdout.splitlines()]
+    assert names == ["cresset_create_kernel_compiler"]
