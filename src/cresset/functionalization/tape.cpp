@@ -118,15 +118,19 @@ void forgetPlace(const at::Tensor& view) {
     of_view->set_attr_version(of_view->get_attr_version() - 1);
 }
 
-bool rebaseView(const at::Tensor& tensor, const at::Tensor& view) {
+void rebaseView(const at::Tensor& tensor, const at::Tensor& view) {
   const auto* example = autograd::impl::get_view_autograd_meta(view);
   auto* before = autograd::impl::get_view_autograd_meta(tensor);
-  if (!example || !before || !example->has_bw_view() || !before->has_bw_view()) return false;
-  if (!hasKnownPlace(tensor)) return false;
-  // The place that it has after writes to other views of its base.
-  autograd::Edge place;
-  if (tensor.requires_grad() && tensor.grad_fn()) place = autograd::impl::gradient_edge(tensor);
+  if (!example || !before || !example->has_bw_view() || !before->has_bw_view()) return;
+  // The place that it has after writes to other views of its base. One that autograd can't make again stays so.
   c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  autograd::Edge place;
+  auto version = static_cast<uint32_t>(impl->version_counter().current_version());
+  if (!hasKnownPlace(tensor)) {
+    version = before->get_attr_version();
+  } else if (tensor.requires_grad() && tensor.grad_fn()) {
+    place = autograd::impl::gradient_edge(tensor);
+  }
   const bool is_separate = example->has_fw_view() && !example->shared_view_info();
   auto after = std::make_unique<autograd::DifferentiableViewMeta>(
       impl, copyOf(example->get_backward_view()),
@@ -146,9 +150,7 @@ bool rebaseView(const at::Tensor& tensor, const at::Tensor& view) {
   after->grad_dtype_ = before->grad_dtype_;
   after->allow_grad_dtype_mismatch_ = before->allow_grad_dtype_mismatch_;
   impl->set_autograd_meta(std::move(after));
-  autograd::impl::get_view_autograd_meta(tensor)->set_attr_version(
-      static_cast<uint32_t>(impl->version_counter().current_version()));
-  return true;
+  autograd::impl::get_view_autograd_meta(tensor)->set_attr_version(version);
 }
 
 at::Tensor tangentOf(const at::Tensor& tensor) {

@@ -36,8 +36,9 @@ void checkInPlace(const at::Tensor& tensor);
 void forgetPlace(const at::Tensor& view);
 
 /// Makes `tensor`, which is a view in autograd, a view of what `view` is a view of. It keeps its place on the tape, its
-/// gradients and hooks. False if `view` is none, or autograd can't make the tensor again after a write to its base.
-bool rebaseView(const at::Tensor& tensor, const at::Tensor& view);
+/// gradients and hooks; autograd raises still where it can't make the tensor again after a write to its base. Nothing
+/// happens if `view` is none.
+void rebaseView(const at::Tensor& tensor, const at::Tensor& view);
 
 /// The tensor's tangent of forward-mode autograd; undefined if it has none.
 at::Tensor tangentOf(const at::Tensor& tensor);

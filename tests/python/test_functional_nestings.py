@@ -1,0 +1,23 @@
+"""Random nestings of levels and transforms (functional_nestings.py), a few of each kind."""
+
+import functional_nestings as nestings
+import pytest
+
+
+@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("has_views", [True, False])
+def test_random_nestings(has_views, part):
+    for seed in range(15 * part, 15 * (part + 1)):
+        for what, where in nestings.compare(seed, list(nestings.TRANSFORMS) if has_views else ["none"], has_views):
+            assert what is None, f"seed {seed}: {what}\n{where}"
+
+
+def test_differences_are_found():
+    """The comparison tells results, gradients and errors apart."""
+    one = ([nestings.torch.ones(3)], [True])
+    assert nestings.difference(one, one, True) is None
+    assert nestings.difference(one, ([nestings.torch.zeros(3)], [True]), True) == "other values"
+    assert nestings.difference(one, ([nestings.torch.ones(3)], [False]), True) == "other requires_grad"
+    assert nestings.difference(one, "some error", True).startswith("raises")
+    assert nestings.difference("some error", one, True).startswith("does not raise")
+    assert nestings.difference(one, nestings.REFUSED[0], True) is None
