@@ -54,6 +54,7 @@ void Level::copyBack(Entry& entry) {
   if (!counted) inference.emplace(true);
   if (hasTapeOfItsOwn(entry) && entry.tensor.is_view()) {
     // Autograd makes it a write to what the tensor is a view of.
+    entry.is_copied_on_tape = true;
     at::Tensor source = detachedOrCopied(value, *state_);
     sharePlace(entry.wrapper, source);
     const at::AutoGradMode on(true);
@@ -89,7 +90,8 @@ bool Level::placeOnTape(Entry& entry) {
   return true;
 }
 
-/// Levels around that have the tensor from outside, too, compute with its new place on the tape from now on.
+/// Levels around compute with the new place of a tensor from outside of this one from now on: of one that is from
+/// outside of them, too, or of what their program has.
 void Level::tellPlaceAround(const at::Tensor& tensor) {
   const detail::ClientFrame* own = detail::activeClients();
   while (own && own->client != this) own = own->outer;
@@ -100,7 +102,15 @@ void Level::tellPlaceAround(const at::Tensor& tensor) {
   if (const auto known = around->entries_.find(tensor.unsafeGetTensorImpl()); known != around->entries_.end()) {
     around->link(*known->second);
     around->tellPlaceAround(tensor);
+  } else if (const Wrapper* wrapper = wrapperOf(tensor); wrapper && wrapper->memory().level == around->state_) {
+    around->followWrite(tensor);
   }
+}
+
+/// After a write to the wrapper was recorded that no operator of this level has made.
+void Level::followWrite(const at::Tensor& wrapper) {
+  Entry* owner = ownerInAutograd(wrapper);
+  if (owner && hasTapeOfItsOwn(*owner) && placeOnTape(*owner) && owner->tensor.is_view()) forgetPlace(wrapper);
 }
 
 void Level::close() {
@@ -152,7 +162,7 @@ void Level::close() {
     memory.written = false;
   }
   for (Entry* entry : in_order_) {
-    placeOnTape(*entry);
+    if (!entry->is_copied_on_tape) placeOnTape(*entry);
     const at::Tensor tangent = tangentOf(entry->wrapper);
     if (tangent.defined() && !tangentOf(entry->tensor).defined())
       setTangent(entry->tensor, leave(tangent), /*replaces=*/true);

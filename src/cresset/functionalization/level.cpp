@@ -698,9 +698,9 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
   std::vector<IValue> given;  // if it writes
   c10::SmallVector<const c10::TensorImpl*, 4>
       passed;  // wrappers that a caller below the program has, which gets them again
-  c10::SmallVector<const c10::TensorImpl*, 4> lifted_to;     // of an operator that writes
-  c10::SmallVector<std::pair<at::Tensor, Entry*>, 4> views;  // among them, of tensors from outside
-  std::vector<at::Tensor> others;                            // sparse tensors and their like
+  c10::SmallVector<const c10::TensorImpl*, 4> lifted_to;  // of an operator that writes
+  c10::SmallVector<at::Tensor, 4> views;                  // among them, of tensors from outside
+  std::vector<at::Tensor> others;                         // sparse tensors and their like
   c10::DispatchKeySet added;
   for (auto at = first; at != stack.end(); ++at) {
     if (!at->isTensor() && !at->isList()) continue;
@@ -713,7 +713,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
         added = added | lifted.key_set();
         if (mutates) {
           lifted_to.push_back(lifted.unsafeGetTensorImpl());
-          if (Entry* owner = ownerInAutograd(lifted)) views.emplace_back(lifted, owner);
+          if (ownerInAutograd(lifted)) views.push_back(lifted);
         }
       }
       if (!isPlain(tensor) && !isOfTransform(tensor) && !tensor.key_set().has_any(kPython)) others.push_back(tensor);
@@ -761,8 +761,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
     followPlace(*entry);
     placeOnTape(*entry);
   }
-  for (const auto& [view, owner] : views)
-    if (hasTapeOfItsOwn(*owner) && placeOnTape(*owner) && owner->tensor.is_view()) forgetPlace(view);
+  for (const at::Tensor& view : views) followWrite(view);
   const size_t results = op.schema().returns().size();
   const bool wraps = !tensors && !literal;
   for (size_t i = stack.size() - results; i < stack.size(); ++i) {

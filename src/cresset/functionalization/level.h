@@ -87,6 +87,7 @@ class Level final : public OperatorClient {
     const void* node = nullptr;  // of the tape: where the tensor was on it
     at::Tensor whole;            // with the sizes and strides that it came with, once it has others
     bool requires_grad = false;
+    bool is_copied_on_tape = false;  // its last elements came by a copy_ that autograd has recorded
   };
   class ReadScope;
   const detail::ClientFrame* frameAround() const;
@@ -122,6 +123,7 @@ class Level final : public OperatorClient {
   bool hasTapeOfItsOwn(const Entry& entry) const;
   bool placeOnTape(Entry& entry);
   void tellPlaceAround(const at::Tensor& tensor);
+  void followWrite(const at::Tensor& wrapper);
   Entry* ownerInAutograd(const at::Tensor& wrapper) const;
   void followPlace(Entry& entry);
   at::Tensor wholeOf(const Entry& entry) const;
