@@ -113,6 +113,15 @@ void Level::followWrite(const at::Tensor& wrapper) {
   if (owner && hasTapeOfItsOwn(*owner) && placeOnTape(*owner) && owner->tensor.is_view()) forgetPlace(wrapper);
 }
 
+/// After close: what the level around computes with for a tensor from outside of it. A tensor that shares its memory
+/// with that one would be another one from outside.
+at::Tensor Level::inLevelAround(const at::Tensor& tensor) const {
+  const Level* level = around();
+  if (!level) return tensor;
+  const auto known = level->entries_.find(tensor.unsafeGetTensorImpl());
+  return known == level->entries_.end() ? tensor : known->second->wrapper;
+}
+
 void Level::close() {
   CRESSET_CHECK(state_->open, "a level is closed once");
   // What torch.tensor has filled, only the level has: its wrappers' memory is like that of any other result.
@@ -151,13 +160,13 @@ void Level::close() {
   for (Entry* entry : in_order_) {
     Memory& memory = wrapperOf(entry->wrapper)->memory();
     if (memory.flat) continue;
-    memory.value = detachedHidden(wholeOf(*entry), *state_);
+    memory.value = detachedHidden(inLevelAround(wholeOf(*entry)), *state_);
     ++memory.generation;
   }
   for (Entry* entry : in_order_) {
     Memory& memory = wrapperOf(entry->wrapper)->memory();
     if (!memory.flat || !memory.written) continue;
-    memory.value = wholeStorage(entry->tensor, *state_);
+    memory.value = wholeStorage(inLevelAround(entry->tensor), *state_);
     ++memory.generation;
     memory.written = false;
   }

@@ -124,6 +124,7 @@ class Level final : public OperatorClient {
   bool placeOnTape(Entry& entry);
   void tellPlaceAround(const at::Tensor& tensor);
   void followWrite(const at::Tensor& wrapper);
+  at::Tensor inLevelAround(const at::Tensor& tensor) const;
   Entry* ownerInAutograd(const at::Tensor& wrapper) const;
   void followPlace(Entry& entry);
   at::Tensor wholeOf(const Entry& entry) const;
