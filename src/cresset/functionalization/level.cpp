@@ -183,13 +183,16 @@ bool hasMoreThan(const at::Tensor& tensor) {
 
 }  // namespace
 
-/// Where the level around has the tensor's memory: others that share it may be wrappers of that level.
-const c10::StorageImpl* Level::storageAround(const at::Tensor& tensor) const {
+/// Where the level around has the tensor's memory: others that share it may be wrappers of that level. Null if it has
+/// none of it, unless `enters`: then the tensor enters that level, too.
+const c10::StorageImpl* Level::storageAround(const at::Tensor& tensor, bool enters) const {
   const detail::ClientFrame* frame = frameAround();
   auto* around = frame ? dynamic_cast<Level*>(frame->client) : nullptr;
   if (!around) return storageOf(tensor);
   const detail::ActiveClients active(frame);
-  return storageOf(around->lift(tensor));
+  if (enters || !around->isFromOutside(tensor)) return storageOf(around->lift(tensor));
+  const auto known = around->by_storage_.find(around->storageAround(tensor, /*enters=*/false));
+  return known == around->by_storage_.end() ? nullptr : storageOf(known->second.front()->wrapper);
 }
 
 Level::Entry& Level::enter(const at::Tensor& tensor) {
@@ -202,7 +205,7 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
   auto entry = std::make_unique<Entry>();
   entry->tensor = tensor;
   entry->storage = storageOf(tensor);
-  auto& sharing = by_storage_[storageAround(tensor)];
+  auto& sharing = by_storage_[storageAround(tensor, /*enters=*/true)];
   if (sharing.empty()) {
     entry->wrapper = wrapFresh(tensor, state_, tensor.is_inference());
     Memory& memory = wrapperOf(entry->wrapper)->memory();
@@ -790,7 +793,7 @@ at::Tensor Level::sync(const at::Tensor& tensor, bool shares) {
   if (shares && isFromOutside(tensor) && !wrapperOf(tensor)) {
     // Unpickling makes a tensor of bytes for its storage, which gets to be memory of others.
     c10::StorageImpl* storage = storageOf(tensor);
-    if (!by_storage_.contains(storageAround(tensor))) {
+    if (!by_storage_.contains(storageAround(tensor, /*enters=*/false))) {
       given_away_.try_emplace(
           storage,
           c10::weak_intrusive_ptr<c10::StorageImpl>(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage)));

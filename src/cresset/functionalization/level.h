@@ -109,7 +109,7 @@ class Level final : public OperatorClient {
   void checkMemory(const Entry& entry) const;
   bool isOfTransform(const at::Tensor& tensor) const;
   bool isFromOutside(const at::Tensor& tensor) const;
-  const c10::StorageImpl* storageAround(const at::Tensor& tensor) const;
+  const c10::StorageImpl* storageAround(const at::Tensor& tensor, bool enters) const;
   Entry& enter(const at::Tensor& tensor);
   void link(Entry& entry);
   void followTape(Entry& entry);
