@@ -93,6 +93,7 @@ class LayoutBuilder {
   void visit(Block* block) {
     for (Node* node : block->nodes()) {
       addSite(node);
+      if (node->kind() == prim::ListUnpack && isLasting(node->input())) layout_->lasting_lists.insert(node);
       for (Block* inner : node->blocks()) visit(inner);
     }
   }
@@ -114,6 +115,8 @@ class LayoutBuilder {
       std::optional<MemoryLayout::Slot> slot = is_left_out ? std::nullopt : slotFor(node, output, learns_dtypes);
       if (!slot && !allows_own && !is_left_out) return;
       num_managed += slot.has_value();
+      site.has_own |= !slot;
+      site.keeps.push_back(slot && !slot->is_output);
       site.slots.push_back(slot ? static_cast<uint32_t>(layout_->slots.size() + slots.size()) : OutSite::kNoSlot);
       if (slot) slots.push_back(std::move(*slot));
       if (slot) results.push_back(output);
@@ -207,6 +210,9 @@ class LayoutBuilder {
     if (!learns_dtype) slot.bytes = bytesOf(output, *dtype);
     return slot;
   }
+
+  /// Whether its elements stay what they are as long as the list lives.
+  bool isLasting(const Value* list) const { return !memory_->hasWriters(list) && !memory_->mayAliasWorld(list); }
 
   bool isSeen(const Value* output) const {
     for (const Location location : memory_->reached(output)) {
