@@ -3,6 +3,8 @@
 Each program runs in a process of its own, with one thread; rounds of all engines alternate. Printed per program: the median time of a call in eager PyTorch in microseconds, and how many times
 faster the others are (median over rounds; with --least the least times are compared, of many short rounds, for machines that do other things too); then the arena of
 intermediate results against the least that any placement needs, and how often a run allocates memory for results.
+
+With --memory: the most that the process's memory grows by during a call, at sizes at which tensors are most of it, each engine in a process of its own. All give back what a call took.
 """
 
 import argparse
@@ -120,6 +122,59 @@ PROGRAMS = {
 }
 
 
+#: The programs with as many rows as make tensors most of a call's memory.
+LARGE = {
+    "lstm_cell_64": lambda: (Cell(), (*torch.randn(3, 16384, 64), *cell()[1][3:])),
+    "pointwise_64": lambda: (Pointwise(), (torch.randn(1 << 21), torch.randn(1 << 21))),
+    "dlrm": lambda: recommendation(16384),
+    "deep_and_wide": lambda: (
+        DeepAndWide(),
+        (torch.randn(1 << 16, 1, 32), torch.randn(1 << 16, 1, 32), torch.randn(1 << 16, 50)),
+    ),
+    "bert4": lambda: (Bert(), (torch.randn(64, 64, 128),)),
+}
+
+
+def memory_of_a_call(name, engine):
+    """MB that the process's memory grows by at most during a call, after five."""
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    module, args = LARGE[name]()
+    module.eval()
+
+    def megabytes(what):
+        line = next(line for line in open("/proc/self/status") if line.startswith(what))
+        return int(line.split()[1]) / 1024
+
+    with torch.no_grad(), cresset.options.override(kernels="now"):
+        if engine == "torch's":
+            run = torch._C._jit_to_static_module(torch.jit.freeze(torch.jit.script(module))._c)
+        elif engine != "eager":
+            options = {"enable_fusion": engine == "static", "cleanup_activations": True}
+            run = cresset.static_module(cresset.script(module), **options).runtime()
+        else:
+            run = module
+        for _ in range(5):
+            run(*args)
+        before = megabytes("VmRSS")
+        with open("/proc/self/clear_refs", "w") as out:
+            out.write("5")  # the highest is counted from here
+        run(*args)
+        print(megabytes("VmHWM") - before)
+
+
+def compare_memory(name):
+    # Tensors' memory goes back to the system as soon as it is free.
+    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}
+    most = {}
+    for engine in ("eager", "torch's", "static, no fusion", "static"):
+        command = [sys.executable, __file__, "--of", name, engine]
+        out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        most[engine] = float(out.stdout.splitlines()[-1])
+    ratios = "   ".join(f"{engine} {megabytes / most['eager']:.2f}" for engine, megabytes in list(most.items())[1:])
+    print(f"{name:15} most memory of a call: eager {most['eager']:6.1f} MB   of that: {ratios}", flush=True)
+
+
 def engines(module, args):
     scripted = cresset.script(module)
     made = {
@@ -187,8 +242,14 @@ def main():
     parser.add_argument("programs", nargs="*", choices=[[], *PROGRAMS], help="all, unless named")
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--least", action="store_true", help="compare the least times")
+    parser.add_argument("--memory", action="store_true", help="compare the memory of calls")
     parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--of", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.of:
+        return memory_of_a_call(*arguments.of)
+    if arguments.memory:
+        return [compare_memory(name) for name in LARGE if name in arguments.programs or not arguments.programs]
     if arguments.one:
         return measure(arguments.one, arguments.seconds, arguments.least)
     for name in arguments.programs or PROGRAMS:

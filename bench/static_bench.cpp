@@ -37,8 +37,8 @@ using namespace cresset;
 
 namespace {
 
-constexpr std::array<int, 2> kLengths = {32, 160};
-constexpr int kCalls = 20, kRounds = 400;
+constexpr std::array<int, 2> kLengths = {8, 40};
+constexpr int kCalls = 40, kRounds = 200;
 
 using Tensors = std::vector<at::Tensor>;
 
@@ -145,6 +145,11 @@ int main(int argc, char** argv) {
       {"addmm", "x = torch.addmm(y, x, y)",
        binary([](at::Tensor& to, const at::Tensor& x, const at::Tensor& y) { at::cpu::addmm_out(to, y, x, y); })},
       {"maximum, by its overload with out", "x = torch.maximum(x, y)", binary(Two(at::cpu::maximum_out))},
+      {"mul by a number", "x = x * 0.5", boxed("aten::mul", "Scalar", {0.5})},
+      {"rad2deg, a fallback", "x = torch.rad2deg(x)", boxed("aten::rad2deg", "", {})},
+      {"fliplr, a fallback", "x = torch.fliplr(x)", boxed("aten::fliplr", "", {})},
+      {"square, a fallback", "x = torch.square(x)", boxed("aten::square", "", {})},
+      {"inner, a fallback", "x = torch.inner(x, y)", boxed("aten::inner", "", {arguments()[1]})},
       {"selu, by the dispatcher", "x = torch.selu(x)", boxed("aten::selu", "", {})},
       {"clip, by the dispatcher", "x = torch.clip(x, 0.0, 1.0)", boxed("aten::clip", "", {0.0, 1.0})},
       {"narrow_copy, by the dispatcher", "x = torch.narrow_copy(x, 0, 0, 4)",

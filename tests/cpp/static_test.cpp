@@ -257,6 +257,29 @@ TEST_CASE("a plan is made, and memory laid out, before the first run") {
   CHECK_THROWS_AS(runtime.prepare({x}), UserError);
 }
 
+TEST_CASE("the names of torch's static runtime") {
+  CompilationUnit unit(kLayers);
+  StaticModuleOptions options;
+  options.manage_output_tensors = options.strict = options.cleanup_activations = true;
+  const StaticModule model = PrepareForStaticRuntime(unit.get_function("layers").graph(), options);
+  const at::Tensor x = ones(8, 4), w = ones(4, 4);
+  const at::Tensor expected = unit.run_method("layers", x, w, 3.).toTensor();
+  StaticRuntime runtime(model);
+  for (int i = 0; i < 3; ++i) CHECK(same(runtime.run({x, w, 3.}).toTensor(), expected));
+  CHECK(runtime.memory().held_bytes == 0);
+  const at::Tensor held = runtime({x, w, 3.}).toTensor();
+  runtime.deallocateOutputTensors();
+  CHECK(runtime.memory().output_bytes == 0);
+  const at::Tensor next = runtime({x, w, 2.}).toTensor();
+  CHECK(same(held, expected));
+  CHECK_FALSE(same(next, held));
+  CHECK(next.const_data_ptr() != held.const_data_ptr());
+  runtime.check_for_memory_leak();
+  CHECK_THROWS_WITH_AS(runtime({x.to(at::kDouble), w.to(at::kDouble), 3.}), doctest::Contains("is strict"), UserError);
+  CHECK(same((*runtime.clone())({x, w}, {{"scale", 3.}}).toTensor(), expected));
+  CHECK(runtime.benchmark({{x, w, 3.}, {x, w, 2.}}, {}, 0, 1) > 0);
+}
+
 TEST_CASE("gradients are refused") {
   CompilationUnit unit(kLayers);
   const StaticModule model(unit.get_function("layers"));

@@ -114,6 +114,22 @@ def test_words_arrive_whole(takes, words, printed):
     assert command("run", takes, *words) == (0, printed, "")
 
 
+class Layers(torch.nn.Module):
+    def forward(self, x: torch.Tensor, n: int = 2):
+        for _ in range(n):
+            x = torch.mm(x, x)
+        return torch.mm(x, x)
+
+
+def test_a_static_module_runs(tmp_path):
+    path = tmp_path / "layers.pt"
+    cresset.script(Layers().eval()).save(path)
+    plain = command("run", path, "torch.ones([2, 2])", "n=1")
+    assert command("run", path, "torch.ones([2, 2])", "n=1", "--static") == plain
+    code, printed, _ = command("run", path, "torch.ones([2, 2])", "n=1", "--static", "--plan")
+    assert code == 0 and plain[1] in printed and "aten::mm" in printed
+
+
 def test_a_sound_and_its_rate(takes, tmp_path):
     path = tmp_path / "x.wav"
     with wave.open(str(path), "wb") as sound:

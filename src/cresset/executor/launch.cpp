@@ -88,6 +88,71 @@ Launch::Launch(const codegen::Sequence& sequence, std::span<const at::Tensor> te
       steps_[step].temporaries.push_back({offsets_[i], schedule.temporaries[i]});
   }
   least_times_ = std::vector<std::atomic<int64_t>>(steps_.size());
+  for (size_t tensor = 0; tensor < tensors.size(); ++tensor) {
+    for (size_t output = 0; output < outputs_.size(); ++output)
+      may_overwrite_.push_back(mayOverwrite(tensor, output, tensors.size()));
+  }
+}
+
+bool Launch::mayOverwrite(size_t tensor, size_t output, size_t num_tensors) const {
+  const auto uses = [](const Step& step, size_t base) {
+    return std::any_of(step.buffers.begin(), step.buffers.end(), [&](const Buffer& b) { return b.base == base; });
+  };
+  bool is_written = false;
+  for (const Step& step : steps_) {
+    const bool reads = uses(step, tensor), writes = uses(step, num_tensors + output);
+    if (reads && (is_written || (writes && !readsBeforeItWrites(step, tensor, num_tensors + output)))) return false;
+    is_written |= writes;
+  }
+  return true;
+}
+
+/// Where both buffers go along in the one nest of loops, an iteration touches the same element of each, or the same few
+/// of a vector. Loads come as the kernel's text has them: nothing that compiles it is told that buffers don't overlap.
+bool Launch::readsBeforeItWrites(const Step& step, size_t tensor, size_t output) {
+  const codegen::Kernel& kernel = step.kernel->kernel();
+  const auto is = [](codegen::Opcode opcode) {
+    return [opcode](const codegen::Instruction& instruction) { return instruction.opcode == opcode; };
+  };
+  const auto& code = kernel.code;
+  if (kernel.num_reduced > 0 || !kernel.scratch.empty() ||
+      std::count_if(code.begin(), code.end(), is(codegen::Opcode::For)) !=
+          static_cast<std::ptrdiff_t>(kernel.num_dims) ||
+      std::any_of(code.begin(), code.end(), is(codegen::Opcode::Previous)))
+    return false;
+  const auto goAlong = [&](size_t a, size_t b) {
+    const auto strides = [&](size_t i) {
+      return step.strides.begin() + static_cast<std::ptrdiff_t>(i * kernel.num_dims);
+    };
+    return step.buffers[a].offset == step.buffers[b].offset &&
+           c10::elementSize(kernel.buffer(a).dtype) == c10::elementSize(kernel.buffer(b).dtype) &&
+           std::equal(strides(a), strides(a + 1), strides(b));
+  };
+  std::vector<bool> is_written(step.buffers.size());
+  for (const codegen::Instruction& instruction : code) {
+    const auto buffer = static_cast<size_t>(instruction.immediate);
+    const bool stores = instruction.opcode == codegen::Opcode::Store;
+    const bool loads = instruction.opcode == codegen::Opcode::Load || instruction.opcode == codegen::Opcode::Read ||
+                       instruction.opcode == codegen::Opcode::Where;
+    if (stores) is_written[buffer] = true;
+    if (!loads || step.buffers[buffer].base != tensor) continue;
+    for (size_t other = 0; other < step.buffers.size(); ++other) {
+      if (step.buffers[other].base != output) continue;
+      if (instruction.opcode != codegen::Opcode::Load || is_written[other] || !goAlong(buffer, other)) return false;
+    }
+  }
+  return true;
+}
+
+bool Launch::overwritesOnlyWhatItMay(std::span<std::byte* const> bases) const {
+  const size_t num_tensors = may_overwrite_.size() / outputs_.size();
+  for (size_t tensor = 0; tensor < num_tensors; ++tensor) {
+    for (size_t output = 0; output < outputs_.size(); ++output) {
+      if (bases[tensor] == bases[num_tensors + output] && !may_overwrite_[tensor * outputs_.size() + output])
+        return false;
+    }
+  }
+  return true;
 }
 
 std::vector<Temporary> Launch::planTemporaries(
@@ -170,6 +235,7 @@ bool Launch::runInto(
     giveLayout(outputs_[i], *outputs[i]);
     bases.push_back(static_cast<std::byte*>(outputs[i]->mutable_data_ptr()));
   }
+  if (!overwritesOnlyWhatItMay(bases)) return false;
   c10::DataPtr memory;
   if (temporary_bytes_ > kMaxKept) {
     memory = c10::GetCPUAllocator()->allocate(temporary_bytes_);

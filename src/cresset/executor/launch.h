@@ -67,7 +67,8 @@ class Launch {
   /// index is out of range: the stack is as it was then, and the operators raise what they raise.
   bool run(const codegen::Sequence& sequence, std::vector<c10::IValue>& stack, size_t num_inputs) const;
   /// The same into given tensors of the outputs' dtypes, which get the outputs' layouts; those that are undefined
-  /// become new tensors. If it returns false they hold anything.
+  /// become new tensors. One may have the memory of an input, if nothing needs that afterwards. If it returns false
+  /// they hold anything, but no input has changed.
   bool runInto(
       const codegen::Sequence& sequence, const c10::IValue* inputs, std::span<at::Tensor* const> outputs) const;
   /// The kernels' text.
@@ -112,6 +113,10 @@ class Launch {
   };
 
   static void giveLayout(const Output& output, at::Tensor& tensor);
+  /// Whether elements of the output may be written where those of the tensor are: all that reads one has done so then.
+  bool mayOverwrite(size_t tensor, size_t output, size_t num_tensors) const;
+  static bool readsBeforeItWrites(const Step& step, size_t tensor, size_t output);
+  bool overwritesOnlyWhatItMay(std::span<std::byte* const> bases) const;
   void addStep(codegen::KernelCall call, std::span<const size_t> bases, bool now);
   /// Of each, which calls need it.
   std::vector<Temporary> planTemporaries(const std::vector<codegen::KernelCall>& calls, std::span<const size_t> bytes);
@@ -120,7 +125,8 @@ class Launch {
 
   LayoutWords layouts_;
   std::vector<Output> outputs_;
-  std::vector<Step> steps_;  // none if no kernels fit
+  std::vector<Step> steps_;          // none if no kernels fit
+  std::vector<bool> may_overwrite_;  // by tensor and output
   std::vector<size_t> refused_;
   std::shared_ptr<const Split> split_;
   std::vector<size_t> offsets_;  // of temporaries

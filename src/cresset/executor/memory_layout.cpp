@@ -93,6 +93,7 @@ class LayoutBuilder {
   void visit(Block* block) {
     for (Node* node : block->nodes()) {
       addSite(node);
+      if (node->kind() == prim::ListUnpack && isLasting(node->input())) layout_->lasting_lists.insert(node);
       for (Block* inner : node->blocks()) visit(inner);
     }
   }
@@ -114,6 +115,8 @@ class LayoutBuilder {
       std::optional<MemoryLayout::Slot> slot = is_left_out ? std::nullopt : slotFor(node, output, learns_dtypes);
       if (!slot && !allows_own && !is_left_out) return;
       num_managed += slot.has_value();
+      site.has_own |= !slot;
+      site.keeps.push_back(slot && !slot->is_output);
       site.slots.push_back(slot ? static_cast<uint32_t>(layout_->slots.size() + slots.size()) : OutSite::kNoSlot);
       if (slot) slots.push_back(std::move(*slot));
       if (slot) results.push_back(output);
@@ -137,12 +140,13 @@ class LayoutBuilder {
       MemoryLayout::Slot& slot = layout_->slots[i];
       const Node* node = results_[i]->node();
       const OutVariant* variant = layout_->sites.at(node).variant.get();
-      if (slot.is_output || !variant || node->outputs().size() != 1) continue;
+      if (slot.is_output || (variant && node->outputs().size() != 1)) continue;
       for (size_t k = 0; k < node->inputs().size(); ++k) {
         const auto operand = slot_of_.find(node->inputs()[k]);
         if (operand == slot_of_.end() || is_taken[operand->second]) continue;
         const MemoryLayout::Slot& before = layout_->slots[operand->second];
-        if (before.is_output || before.last != slot.first || before.dtype != slot.dtype || !variant->mayOverwrite(k) ||
+        const bool may_overwrite = variant ? variant->mayOverwrite(k) : isElementwiseGroup(*node);
+        if (before.is_output || before.last != slot.first || before.dtype != slot.dtype || !may_overwrite ||
             !isReadAsIs(*node, k) || !haveSameLayout(*node, k))
           continue;
         slot.place = before.place;
@@ -166,21 +170,44 @@ class LayoutBuilder {
     return true;
   }
 
-  /// Whether the node's result has the sizes and strides of the operand, which is a new tensor and so a dense one. The
-  /// node's operator is pointwise.
+  /// Whether the node is a group of operators that go element by element, and keep the layout of operands that are
+  /// alike. The launch of its kernel sees to it that no element is written before it was read (Launch::mayOverwrite),
+  /// and is refused else: so this is a matter of speed.
+  static bool isElementwiseGroup(const Node& node) {
+    if (!isSubgraph(node, SubgraphKind::Fused)) return false;
+    for (const Node* inner : node.g(attr::Subgraph)->block()->nodes()) {
+      if (inner->kind() == prim::Constant && inner->output()->type()->kind() != c10::TypeKind::TensorType) continue;
+      const Operator* op = isStructural(inner->kind()) ? nullptr : operatorOf(*inner);
+      if (!op || !op->isPointwise() || !op->isPure() || takesFormat(*op)) return false;
+    }
+    return true;
+  }
+
+  static bool takesFormat(const Operator& op) { return op.schema().argumentIndexWithName("memory_format").has_value(); }
+
+  /// Whether the node's results have the sizes and strides of the operand, which is a new tensor and so a dense one. It
+  /// goes element by element.
   bool haveSameLayout(const Node& node, size_t operand) const {
-    const Value *value = node.inputs()[operand], *result = node.output();
-    const Operator& op = *operatorOf(node);
+    const Value* value = node.inputs()[operand];
     const auto inputs = node.inputs();
+    if (isStructural(node.kind())) {
+      return std::all_of(inputs.begin(), inputs.end(), [&](const Value* input) {
+        if (input->type()->kind() != c10::TypeKind::TensorType) return true;
+        return facts_->of(input).rank == size_t{0} || areAlike(input, value);
+      });
+    }
+    const Operator& op = *operatorOf(node);
     const bool is_alone = std::all_of(inputs.begin(), inputs.end(), [&](const Value* input) {
       return input == value || input->type()->isSubtypeOf(*c10::NumberType::get()) || isNoneConstant(input);
     });
-    const bool has_format = op.schema().argumentIndexWithName("memory_format").has_value();
-    if (is_alone && !op.makesContiguous() && !has_format) return true;
-    const auto before = facts_->sizesOf(value), after = facts_->sizesOf(result);
-    return facts_->of(value).contiguity == Contiguity::Contiguous &&
-           facts_->of(result).contiguity == Contiguity::Contiguous && bytesOf(value, at::kByte).isKnown() &&
-           std::equal(before.begin(), before.end(), after.begin(), after.end());
+    return (is_alone && !op.makesContiguous() && !takesFormat(op)) || areAlike(value, node.output());
+  }
+
+  /// Whether both are contiguous, and of the same sizes, as far as that is known.
+  bool areAlike(const Value* a, const Value* b) const {
+    const auto left = facts_->sizesOf(a), right = facts_->sizesOf(b);
+    return facts_->of(a).contiguity == Contiguity::Contiguous && facts_->of(b).contiguity == Contiguity::Contiguous &&
+           bytesOf(a, at::kByte).isKnown() && std::equal(left.begin(), left.end(), right.begin(), right.end());
   }
 
   /// Whether its result is always its argument or a view: what makes a tensor contiguous, of one that is.
@@ -207,6 +234,9 @@ class LayoutBuilder {
     if (!learns_dtype) slot.bytes = bytesOf(output, *dtype);
     return slot;
   }
+
+  /// Whether its elements stay what they are as long as the list lives.
+  bool isLasting(const Value* list) const { return !memory_->hasWriters(list) && !memory_->mayAliasWorld(list); }
 
   bool isSeen(const Value* output) const {
     for (const Location location : memory_->reached(output)) {

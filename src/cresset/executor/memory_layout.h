@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "cresset/analysis/facts.h"
@@ -40,6 +41,7 @@ struct MemoryLayout {
   };
   std::vector<Slot> slots;
   OutSites sites;
+  std::unordered_set<const Node*> lasting_lists;  // nodes that take one apart
   /// By site: slots that no longer are needed when it begins, and were when the site before it did.
   std::vector<std::vector<uint32_t>> deaths;
   /// The graph's inputs by Value::unique(), for the evaluation of sizes.

@@ -21,8 +21,11 @@
 #include <ATen/ops/sub_cpu_dispatch.h>
 #include <ATen/ops/tanh_cpu_dispatch.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 
+#include "cresset/executor/out_elementwise.h"
 #include "cresset/executor/out_kernel_functions.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_rows.h"
@@ -33,72 +36,109 @@ namespace out {
 
 namespace {
 
-/// The result of an operator that goes element by element: as it is, where that is what the kernel would make of it.
-at::Tensor& elementwise(const OutArguments& arguments, const at::Tensor& a, const at::Tensor& b) {
-  const bool is_known = a.is_contiguous() && b.is_contiguous() && (a.sizes() == b.sizes() || b.dim() == 0);
-  return is_known ? arguments.output(0, a.sizes()) : arguments.output(0);
-}
-
-/// Of a product of matrices.
-at::Tensor& product(const OutArguments& arguments, const at::Tensor& a, const at::Tensor& b) {
-  return a.dim() == 2 && b.dim() == 2 ? arguments.output(0, {a.size(0), b.size(1)}) : arguments.output(0);
-}
-
 template <at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&)>
-bool unary(const OutArguments& arguments) {
+[[gnu::flatten]] bool unary(const OutArguments& arguments) {
   const at::Tensor& self = tensor(arguments, 0);
-  kernel(elementwise(arguments, self, self), self);
-  return true;
+  return computeInto(elementwise(arguments, self, self), [&](at::Tensor& result) { kernel(result, self); });
 }
 
-template <class T>
-at::Tensor numberOf(const at::Scalar& number) {
-  at::Tensor made = at::detail::empty_cpu({}, c10::CppTypeToScalarType<T>::value, false);
-  *made.mutable_data_ptr<T>() =
-      number.isFloatingPoint() ? static_cast<T>(number.toDouble()) : static_cast<T>(number.toLong());
+at::Tensor numberOf(double number, at::ScalarType dtype) {
+  at::Tensor made = at::detail::empty_cpu({}, dtype, false);
+  if (dtype == at::kFloat) {
+    *made.mutable_data_ptr<float>() = static_cast<float>(number);
+  } else {
+    *made.mutable_data_ptr<double>() = number;
+  }
   return made;
 }
 
+/// Tensors of numbers that were used last: programs name few, and call operators with them again and again.
+class Numbers {
+ public:
+  static const at::Tensor& get(double number, at::ScalarType dtype) {
+    static thread_local Numbers numbers;
+    const auto bits = std::bit_cast<uint64_t>(number);
+    Entry& entry = numbers.entries_[((bits ^ (bits >> 32)) * 0x9e3779b97f4a7c15 >> 60) ^ (dtype == at::kFloat ? 1 : 0)];
+    if (entry.bits != bits || entry.dtype != dtype) [[unlikely]]
+      entry = {bits, dtype, numberOf(number, dtype)};
+    return entry.tensor;
+  }
+
+ private:
+  struct Entry {
+    uint64_t bits = 0;
+    at::ScalarType dtype = at::ScalarType::Undefined;
+    at::Tensor tensor;
+  };
+  std::array<Entry, 16> entries_;
+};
+
 /// A number beside the first argument, as operators take it for a tensor. Of that argument's dtype where that is the
-/// result's and a kernel reads the number in it; else one that does not decide the result's dtype.
-at::Tensor number(const OutArguments& arguments, size_t i) {
-  const at::Scalar number = arguments.input(i).toScalar();
+/// result's and a kernel reads the number in it; else one that does not decide the result's dtype, which is `made`.
+const at::Tensor& number(const OutArguments& arguments, size_t i, at::Tensor& made) {
+  const c10::IValue& value = arguments.input(i);
   const at::ScalarType dtype = tensor(arguments, 0).scalar_type();
-  const bool is_real = number.isFloatingPoint() || number.isIntegral(/*includeBool=*/false);
-  if (is_real && dtype == at::kFloat) return numberOf<float>(number);
-  if (is_real && dtype == at::kDouble) return numberOf<double>(number);
-  return at::native::wrapped_scalar_tensor(number);
+  constexpr int64_t kExact = int64_t{1} << 53;  // integers that a double has
+  if (dtype == at::kFloat || dtype == at::kDouble) {
+    if (value.isDouble()) return Numbers::get(value.toDouble(), dtype);
+    if (value.isInt() && value.toInt() <= kExact && value.toInt() >= -kExact)
+      return Numbers::get(static_cast<double>(value.toInt()), dtype);
+  }
+  made = at::native::wrapped_scalar_tensor(value.toScalar());
+  return made;
+}
+
+/// The second argument as it is.
+const at::Tensor& tensorItself(const OutArguments& arguments, size_t i, at::Tensor& /*made*/) {
+  return tensor(arguments, i);
 }
 
 /// `second`: how the kernel takes the second argument.
-template <
-    at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&), auto second = tensor,
-    auto result = elementwise>
-bool binary(const OutArguments& arguments) {
+template <at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&), auto second = tensorItself>
+[[gnu::flatten]] bool binary(const OutArguments& arguments) {
+  at::Tensor made;
   const at::Tensor& self = tensor(arguments, 0);
-  const at::Tensor& other = second(arguments, 1);
-  kernel(result(arguments, self, other), self, other);
-  return true;
+  const at::Tensor& other = second(arguments, 1, made);
+  return computeInto(elementwise(arguments, self, other), [&](at::Tensor& result) { kernel(result, self, other); });
 }
 
 template <
-    at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Scalar&), auto second = tensor>
-bool scaled(const OutArguments& arguments) {
+    at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Scalar&),
+    auto second = tensorItself>
+[[gnu::flatten]] bool scaled(const OutArguments& arguments) {
+  at::Tensor made;
   const at::Tensor& self = tensor(arguments, 0);
-  const at::Tensor& other = second(arguments, 1);
-  kernel(elementwise(arguments, self, other), self, other, arguments.input(2).toScalar());
-  return true;
+  const at::Tensor& other = second(arguments, 1, made);
+  return computeInto(elementwise(arguments, self, other), [&](at::Tensor& result) {
+    kernel(result, self, other, arguments.input(2).toScalar());
+  });
 }
 
 constexpr OutKernel sigmoid = unary<at::cpu::sigmoid_out>, tanh = unary<at::cpu::tanh_out>;
 constexpr OutKernel mul = binary<at::cpu::mul_out>, mul_number = binary<at::cpu::mul_out, number>;
 constexpr OutKernel div = binary<at::cpu::div_out>, div_number = binary<at::cpu::div_out, number>;
-constexpr OutKernel mm = binary<at::cpu::mm_out, tensor, product>;
 constexpr OutKernel add = scaled<at::cpu::add_out>, add_number = scaled<at::cpu::add_out, number>;
 constexpr OutKernel sub = scaled<at::cpu::sub_out>, sub_number = scaled<at::cpu::sub_out, number>;
 
+/// Of a product of matrices.
+[[gnu::always_inline]] inline at::Tensor& product(
+    const OutArguments& arguments, const at::Tensor& a, const at::Tensor& b) {
+  const c10::IntArrayRef left = a.unsafeGetTensorImpl()->sizes(), right = b.unsafeGetTensorImpl()->sizes();
+  if (left.size() != 2 || right.size() != 2) return arguments.output(0);
+  const std::array<int64_t, 2> sizes = {left[0], right[1]};
+  return arguments.output(0, sizes);
+}
+
+[[gnu::flatten]] bool mm(const OutArguments& arguments) {
+  const at::Tensor &a = tensor(arguments, 0), &b = tensor(arguments, 1);
+  at::cpu::mm_out(product(arguments, a, b), a, b);
+  return true;
+}
+
 bool rsub_number(const OutArguments& arguments) {
-  at::cpu::sub_out(arguments.output(0), number(arguments, 1), tensor(arguments, 0), arguments.input(2).toScalar());
+  at::Tensor made;
+  at::cpu::sub_out(
+      arguments.output(0), number(arguments, 1, made), tensor(arguments, 0), arguments.input(2).toScalar());
   return true;
 }
 
@@ -110,8 +150,8 @@ bool bmm(const OutArguments& arguments) {
 bool relu(const OutArguments& arguments) {
   const at::Tensor& self = tensor(arguments, 0);
   if (self.scalar_type() == at::kBool) return false;  // it raises
-  at::cpu::clamp_min_out(elementwise(arguments, self, self), self, 0);
-  return true;
+  return computeInto(
+      elementwise(arguments, self, self), [&](at::Tensor& result) { at::cpu::clamp_min_out(result, self, 0); });
 }
 
 bool addmm(const OutArguments& arguments) {
@@ -239,6 +279,13 @@ constexpr ColumnCell<OutKernel> kCells[] = {
 };
 
 }  // namespace
+
+bool guardsItself(OutKernel kernel) {
+  static constexpr OutKernel kGuarded[] = {out::sigmoid, out::tanh, out::mul,        out::mul_number,
+                                           out::div,     out::add,  out::div_number, out::add_number,
+                                           out::sub,     out::relu, out::sub_number};
+  return std::find(std::begin(kGuarded), std::end(kGuarded), kernel) != std::end(kGuarded);
+}
 
 OutKernel outKernelOf(const Operator& op) {
   static const auto* columns = new auto(byOperator(kCells));

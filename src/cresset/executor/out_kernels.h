@@ -12,5 +12,7 @@ using OutKernel = bool (*)(const OutArguments&);
 
 /// Null if the operator's row has none.
 OutKernel outKernelOf(const Operator& op);
+/// Whether it sees to it that operators which it calls are called below autograd; others are called so.
+bool guardsItself(OutKernel kernel);
 
 }  // namespace cresset

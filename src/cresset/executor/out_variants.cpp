@@ -6,11 +6,15 @@
 #include <c10/util/SmallVector.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <optional>
+#include <type_traits>
 #include <unordered_map>
+#include <utility>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/executor/out_elementwise.h"
 #include "cresset/executor/out_kernels.h"
 #include "cresset/interpreter/operator_call.h"
 #include "cresset/interpreter/plain_tensor.h"
@@ -37,16 +41,22 @@ bool isDtypeOfOutput(at::ScalarType dtype) {
   return !c10::isComplexType(dtype) && !c10::isQIntType(dtype);
 }
 
-bool isPlain(const c10::IValue& value) {
-  if (value.isTensor()) return !value.toTensor().defined() || hasPlainMemory(value.toTensor());
-  if (!value.isTensorList()) return true;
-  const auto list = value.toListRef();
-  return std::all_of(list.begin(), list.end(), isPlain);
+bool isPlainTensor(const c10::IValue& value) {
+  return !value.toTensor().defined() || hasPlainMemory(value.toTensor());
 }
 
-bool arePlain(const OutArguments& arguments) {
-  for (size_t i = 0; i < arguments.numInputs(); ++i) {
-    if (!isPlain(arguments.input(i))) return false;
+[[gnu::noinline]] bool isPlainOrNoTensor(const c10::IValue& value) {
+  if (value.isTensor()) return isPlainTensor(value);
+  if (!value.isTensorList()) return true;
+  const auto list = value.toListRef();
+  return std::all_of(list.begin(), list.end(), isPlainOrNoTensor);
+}
+
+[[gnu::always_inline]] inline bool arePlain(const OutArguments& arguments) {
+  for (const c10::IValue* input : arguments.inputs()) {
+    const bool is_plain = input->isTensor() ? isPlainTensor(*input) : !input->isList() || isPlainOrNoTensor(*input);
+    if (!is_plain) [[unlikely]]
+      return false;
   }
   return true;
 }
@@ -117,6 +127,85 @@ class OutOverload final : public OutVariant {
   const Operator& out_;
   const bool with_care_;
 };
+
+template <class T>
+decltype(auto) argumentOf(const c10::IValue& value) {
+  if constexpr (std::is_same_v<T, const at::Tensor&>) {
+    return value.toTensor();
+  } else {
+    return value.toScalar();
+  }
+}
+
+/// Whether the operator takes arguments of these types and returns one tensor.
+template <class... Arguments>
+bool takes(const Operator& op) {
+  constexpr std::array<bool, sizeof...(Arguments)> kTensors = {std::is_same_v<Arguments, const at::Tensor&>...};
+  const auto& arguments = op.schema().arguments();
+  if (arguments.size() != kTensors.size() || op.schema().returns().size() != 1) return false;
+  for (size_t i = 0; i < kTensors.size(); ++i) {
+    const auto kind = arguments[i].type()->kind();
+    if (kind != (kTensors[i] ? c10::TypeKind::TensorType : c10::TypeKind::NumberType)) return false;
+  }
+  return true;
+}
+
+/// As OutOverload, but without boxing. Of PyTorch's operators, which stay for as long as the process.
+template <class... Arguments>
+class TypedOutOverload final : public OutVariant {
+ public:
+  TypedOutOverload(const Operator& op, const Operator& out)
+      : op_(op),
+        out_(out.handle()->typed<at::Tensor&(Arguments..., at::Tensor&)>()),
+        is_elementwise_(op.isPointwise() && op.isPure()) {}
+
+  bool call(const OutArguments& arguments, Stack& stack) const override {
+    if (!arePlain(arguments)) return callOperator(op_, arguments, stack);
+    return compute(arguments, std::index_sequence_for<Arguments...>());
+  }
+  bool mayOverwrite(size_t operand) const override { return overwrites(op_, operand); }
+
+ private:
+  template <size_t... I>
+  bool compute(const OutArguments& arguments, std::index_sequence<I...>) const {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    out_.redispatch(
+        c10::DispatchKeySet(c10::DispatchKey::CPU), argumentOf<Arguments>(arguments.input(I))..., resultOf(arguments));
+    return true;
+  }
+
+  at::Tensor& resultOf(const OutArguments& arguments) const {
+    constexpr size_t kNumTensors = (size_t{std::is_same_v<Arguments, const at::Tensor&>} + ...);
+    if (!is_elementwise_ || kNumTensors > 2) return arguments.output(0);
+    const at::Tensor& first = arguments.input(0).toTensor();
+    const at::Tensor& second = kNumTensors == 2 ? arguments.input(1).toTensor() : first;
+    if (!first.defined() || !second.defined()) return arguments.output(0);
+    return out::elementwise(arguments, first, second).tensor;
+  }
+
+  const Operator& op_;
+  const c10::TypedOperatorHandle<at::Tensor&(Arguments..., at::Tensor&)> out_;
+  const bool is_elementwise_;
+};
+
+template <class... Arguments>
+bool makeTyped(const Operator& op, const Operator& out, std::shared_ptr<const OutVariant>& made) {
+  if (!takes<Arguments...>(op)) return false;
+  made = std::make_shared<TypedOutOverload<Arguments...>>(op, out);
+  return true;
+}
+
+std::shared_ptr<const OutVariant> outOverload(const Operator& op, const Operator& out) {
+  using T = const at::Tensor&;
+  using S = const at::Scalar&;
+  std::shared_ptr<const OutVariant> made;
+  const bool is_typed =
+      op.schema().name().starts_with("aten::") && !op.isCalledWithCare() &&
+      (makeTyped<T>(op, out, made) || makeTyped<T, T>(op, out, made) || makeTyped<T, T, T>(op, out, made) ||
+       makeTyped<T, S>(op, out, made) || makeTyped<T, S, S>(op, out, made) || makeTyped<T, T, S>(op, out, made) ||
+       makeTyped<T, T, T, S>(op, out, made));
+  return is_typed ? made : std::make_shared<OutOverload>(op, out);
+}
 
 /// A function of the table or of a library.
 class OutFunctionCall final : public OutVariant {
@@ -250,7 +339,8 @@ class LearningOutFunction final : public OutVariant {
 class OutKernelCall final : public OutVariant {
  public:
   /// `view`: null if views are the operator's.
-  OutKernelCall(const Operator& op, OutKernel kernel, StridedView view) : op_(op), kernel_(kernel), view_(view) {}
+  OutKernelCall(const Operator& op, OutKernel kernel, StridedView view)
+      : op_(op), kernel_(kernel), view_(view), guards_itself_(guardsItself(kernel)) {}
 
   bool call(const OutArguments& arguments, Stack& stack) const override {
     if (view_) {
@@ -260,20 +350,22 @@ class OutKernelCall final : public OutVariant {
         return false;
       }
     }
-    if (!arePlain(arguments)) return callOperator(op_, arguments, stack);
-    {
-      const at::AutoDispatchBelowADInplaceOrView below;
-      if (kernel_(arguments)) return true;
-    }
-    return callOperator(op_, arguments, stack);
+    return (arePlain(arguments) && compute(arguments)) || callOperator(op_, arguments, stack);
   }
   bool computesUnused() const override { return false; }
   bool mayOverwrite(size_t operand) const override { return overwrites(op_, operand); }
 
  private:
+  bool compute(const OutArguments& arguments) const {
+    if (guards_itself_) return kernel_(arguments);
+    const at::AutoDispatchBelowADInplaceOrView below;
+    return kernel_(arguments);
+  }
+
   const Operator& op_;
   const OutKernel kernel_;
   const StridedView view_;
+  const bool guards_itself_;
 };
 
 bool returnsNewTensors(const Operator& op) {
@@ -364,7 +456,7 @@ std::shared_ptr<const OutVariant> outVariantOf(const Node& node, bool is_inner_v
   if (const OutKernel kernel = outKernelOf(*op)) {
     of_torch = std::make_shared<OutKernelCall>(*op, kernel, is_inner_view ? stridedViewOf(*op) : nullptr);
   } else if (const Operator* out = outOverloadOf(*op)) {
-    of_torch = std::make_shared<OutOverload>(*op, *out);
+    of_torch = outOverload(*op, *out);
   }
   // With numerics=default some operators have bits of their own, wherever they are called.
   const OperatorCall* by_kernel = OperatorCall::of(*op, node);

@@ -576,6 +576,7 @@ std::shared_ptr<const Code> emitPlan(const Plan& plan, Graph& graph, const Funct
       {.sites = plan.sites,
        .compile_subgraph = compileSubgraph,
        .out_sites = plan.memory ? &plan.memory->sites : nullptr,
+       .lasting_lists = plan.memory ? &plan.memory->lasting_lists : nullptr,
        .inner_views = &inner_views});
 }
 

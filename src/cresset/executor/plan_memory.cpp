@@ -36,9 +36,12 @@ bool hasOwnMemory(const c10::Storage& storage) {
   return !storage.data_ptr().get() || storage.data_ptr().get_deleter() == c10::GetCPUAllocator()->raw_deleter();
 }
 
-void setMemory(const c10::Storage& storage, void* data, size_t bytes) {
+/// The tensor has no elements then, so that what has the sizes of a result has memory for them.
+void setMemory(const at::Tensor& tensor, void* data, size_t bytes) {
+  const c10::Storage& storage = tensor.storage();
   storage.set_data_ptr_noswap(c10::DataPtr(data, c10::Device(c10::kCPU)));
   storage.set_nbytes(bytes);
+  tensor.unsafeGetTensorImpl()->set_sizes_contiguous({0});
 }
 
 }  // namespace
@@ -58,6 +61,7 @@ PlanMemory::PlanMemory(std::shared_ptr<const MemoryLayout> layout, const MemoryO
     storages_.push_back(slot.is_output ? c10::Storage() : emptyStorage());
     slots_.push_back(slot.is_output ? at::Tensor() : tensorIn(storages_.back(), slot.dtype));
   }
+  keepSlots();
   if constexpr (kPoisonsMemory) {
     arrivals_.resize(layout_->positions.size());
     for (uint32_t i = 0; i < slots_.size(); ++i) {
@@ -104,7 +108,7 @@ void PlanMemory::placeSlots() {
     if (layout_->slots[i].is_output) continue;
     auto* begin = static_cast<std::byte*>(
         kPoisonsMemory ? own_places_[placeOf(i)].memory.get() : static_cast<std::byte*>(arena_.get()) + offsets_[i]);
-    setMemory(storages_[i], bytes_[i] > 0 ? begin : nullptr, bytes_[i]);
+    setMemory(slots_[i], bytes_[i] > 0 ? begin : nullptr, bytes_[i]);
   }
   is_placed_ = true;
 }
@@ -162,6 +166,7 @@ void PlanMemory::end() {
       slots_[i] = at::Tensor();
       continue;
     }
+    restore(static_cast<uint32_t>(i));
     const size_t now = storages_[i].nbytes();
     if (now <= bytes_[i]) continue;
     if (!grew) needed = bytes_;
@@ -202,7 +207,7 @@ void PlanMemory::releaseArena() {
   own_places_.clear();
   held_bytes_ = 0;
   for (size_t i = 0; i < slots_.size(); ++i) {
-    if (!layout_->slots[i].is_output) setMemory(storages_[i], nullptr, 0);
+    if (!layout_->slots[i].is_output) setMemory(slots_[i], nullptr, 0);
   }
   is_placed_ = false;
 }
@@ -216,8 +221,8 @@ void PlanMemory::releaseOutputs() {
 bool PlanMemory::isHeldOutside() const {
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (layout_->slots[i].is_output) continue;
-    // The tensor holds its storage, too.
-    if (slots_[i].use_count() != 1 || storages_[i].use_count() != 2) return true;
+    // The memory holds the tensor twice, as a slot and as a value, and the tensor its storage.
+    if (slots_[i].use_count() != 2 || storages_[i].use_count() != 2) return true;
   }
   return false;
 }

@@ -103,6 +103,7 @@ Run::~Run() {
 
 void Run::start(const Code& code, Stack& stack, RunMemory* memory) {
   memory_ = memory;
+  if (memory_) memory_->requireBorrowed(code.num_borrowed);
   if (stack.size() < code.num_inputs) {
     throw UserError(
         "'" + code.name + "' takes " + std::to_string(code.num_inputs) + " arguments, but only " +

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "cresset/analysis/inner_views.h"
@@ -84,10 +85,11 @@ struct Instruction {
 };
 static_assert(sizeof(Instruction) == 16);
 
-/// Operands: an index of a register or constant, and how it is taken.
+/// Operands: an index of a register, a constant or a borrowed value, and how it is taken.
 inline constexpr uint32_t kConstantBit = 1u << 31;
 inline constexpr uint32_t kMoveBit = 1u << 30;
-inline constexpr uint32_t kIndexMask = kMoveBit - 1;
+inline constexpr uint32_t kBorrowedBit = 1u << 29;  // what the run's memory keeps for this index (out_variant.h)
+inline constexpr uint32_t kIndexMask = kBorrowedBit - 1;
 inline constexpr uint32_t kNoRegister = ~0u;  // as an output: the value is dropped
 
 /// The code of a callee, once it is known.
@@ -159,6 +161,7 @@ class Code {
   std::vector<std::shared_ptr<const Code>> apart;     // of forks and awaitables
   std::vector<std::shared_ptr<const CompiledSubgraph>> subgraphs;
   std::vector<OutSite> out_sites;  // with any, the code runs with a memory
+  uint32_t num_borrowed = 0;       // that the memory keeps for it
   std::vector<std::shared_ptr<BailOutSite>> guards;
   std::vector<c10::TypePtr> apart_types;  // what their results are
   std::vector<uint32_t> location_of;      // per instruction, into `locations`
@@ -188,6 +191,8 @@ struct EmitOptions {
   SubgraphCompiler compile_subgraph = nullptr;
   /// Nodes that compute into the memory of the run; null if none does.
   const OutSites* out_sites = nullptr;
+  /// Nodes that take a list apart which nothing writes to; their results may be borrowed from it. Null if none is.
+  const std::unordered_set<const Node*>* lasting_lists = nullptr;
   /// Nodes whose results are views that autograd need not know; null if none is (analysis/inner_views.h).
   const InnerViews* inner_views = nullptr;
 };

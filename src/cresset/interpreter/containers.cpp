@@ -117,6 +117,15 @@ void Run::makeDict(const Instruction& instruction) {
   setOutput(instruction, dict);
 }
 
+namespace {
+
+[[noreturn]] void raiseWrongLength(size_t expected, size_t found) {
+  throw ScriptRaise(
+      "", "Expected " + std::to_string(expected) + " elements in a list but found " + std::to_string(found));
+}
+
+}  // namespace
+
 void Run::unpackTuple(const Instruction& instruction) {
   const uint32_t* outputs = frames_.back().code->pool.data() + instruction.a;
   const c10::IValue tuple = take(outputs[instruction.n]);
@@ -143,14 +152,30 @@ void Run::unpackList(const Instruction& instruction) {
   const auto elements = list.toListRef();
   if (const size_t size = elements.size(); size != instruction.n) {
     release(list);
-    throw ScriptRaise(
-        "", "Expected " + std::to_string(instruction.n) + " elements in a list but found " + std::to_string(size));
+    raiseWrongLength(instruction.n, size);
   }
   c10::IValue* regs = registers_.data() + frames_.back().base;
   for (uint32_t i = 0; i < instruction.n; ++i) {
     if (outputs[i] != kNoRegister) new (&regs[outputs[i]]) c10::IValue(elements[i]);
   }
   release(list);
+}
+
+void Run::borrowElements(const Instruction& instruction) {
+  const uint32_t* outputs = frames_.back().code->pool.data() + instruction.a;
+  const size_t count = instruction.n - 1;
+  c10::IValue& holder = registers_.data()[frames_.back().base + outputs[0]];
+  c10::IValue taken = take(outputs[instruction.n]);  // which may have been in the same register
+  new (&holder) c10::IValue(std::move(taken));
+  const bool is_list = instruction.op == Op::BorrowList;
+  const auto elements = is_list ? holder.toListRef() : holder.toTupleRef().elements().asArrayRef();
+  if (elements.size() != count) {
+    CRESSET_CHECK(is_list, "a tuple of " + std::to_string(elements.size()) + " elements");
+    raiseWrongLength(count, elements.size());
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (outputs[i + 1] != kNoRegister) memory_->borrow(outputs[i + 1] & kIndexMask, elements[i]);
+  }
 }
 
 void Run::sliceTuple(const Instruction& instruction) {

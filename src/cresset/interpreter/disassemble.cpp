@@ -69,9 +69,12 @@ class Listing {
   std::string operand(uint32_t operand) const {
     const uint32_t index = operand & kIndexMask;
     if (operand & kConstantBit) return constantText(code_.constants[index]);
+    if (operand & kBorrowedBit) return "b" + std::to_string(index);
     return (operand & kMoveBit ? "move r" : "r") + std::to_string(index);
   }
-  static std::string reg(uint32_t index) { return index == kNoRegister ? "_" : "r" + std::to_string(index); }
+  static std::string reg(uint32_t index) {
+    return index == kNoRegister ? "_" : (index & kBorrowedBit ? "b" : "r") + std::to_string(index & kIndexMask);
+  }
   static std::string target(uint32_t index) { return "-> " + std::to_string(index); }
 
   void pool(const Instruction& i, const std::string& what) {

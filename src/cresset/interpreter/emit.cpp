@@ -69,10 +69,19 @@ Emitter::Emitter(Graph& graph, Code& code, const EmitOptions& options)
       compile_subgraph_(options.compile_subgraph),
       out_sites_(options.out_sites),
       inner_views_(options.inner_views),
+      lasting_lists_(options.lasting_lists),
       live_(graph),
       registers_(graph.numValues()),
       constant_of_(graph.numValues(), kNoRegister),
-      scalar_(graph.numValues()) {}
+      scalar_(graph.numValues()),
+      borrowed_of_(graph.numValues()) {
+  if (!out_sites_) return;
+  for (const auto& [node, site] : *out_sites_) {
+    for (const uint32_t slot : site.slots) {
+      if (slot != OutSite::kNoSlot) code_.num_borrowed = std::max(code_.num_borrowed, slot + 1);
+    }
+  }
+}
 
 void Emitter::run() {
   code_.num_inputs = graph_.inputs().size();
@@ -141,12 +150,23 @@ uint32_t Emitter::operand(const Value* value, uint32_t flag) {
     }
     return constant_of_[variable] | kConstantBit;
   }
+  if (isBorrowed(variable)) return borrowed_of_[variable].index | kBorrowedBit;
   const uint32_t reg = registers_.of(variable);
   CRESSET_CHECK(reg != Registers::kNone && registers_.holder(reg) == variable, "%" + value->debugName());
   return flag != ~0u && live_.isLastUse(flag) ? reg | kMoveBit : reg;
 }
 
 void Emitter::drop(uint32_t variable) {
+  if (isBorrowed(variable)) {
+    const auto [index, holder] = borrowed_of_[variable];
+    if (holder == kNoRegister) {
+      add(Op::DropBorrowed, index | kBorrowedBit);
+    } else if (--elements_needed_.at(holder) == 0) {
+      add(Op::Drop, holder);
+      registers_.unreserve(holder);
+    }
+    return;
+  }
   if (!scalar_[variable]) add(Op::Drop, registers_.of(variable));
   registers_.release(variable);
 }
@@ -160,6 +180,7 @@ void Emitter::releaseDying(const Liveness::NodeInfo& info, size_t first_input) {
 
 uint32_t Emitter::defineOutput(const Value* output) {
   define(output);
+  if (isBorrowed(live_.variable(output))) return borrowed_of_[live_.variable(output)].index | kBorrowedBit;
   return live_.isUnused(output) ? kNoRegister : registers_.allocate(live_.variable(output));
 }
 
@@ -214,7 +235,7 @@ void Emitter::emitOperatorCall(Op op, const Liveness::NodeInfo& info, uint32_t b
   std::vector<uint32_t> deep;
   for (size_t k = 0; k < inputs.size(); ++k) {
     const uint32_t flag = info.first_flag + static_cast<uint32_t>(k), variable = live_.variable(inputs[k]);
-    if (live_.isLastUse(flag) && mayNestDeeply(*inputs[k]->type())) {
+    if (live_.isLastUse(flag) && (isBorrowed(variable) || mayNestDeeply(*inputs[k]->type()))) {
       code_.pool.push_back(borrowed(inputs[k]));
       deep.push_back(variable);
     } else {
@@ -333,11 +354,58 @@ void Emitter::emitDictConstruct(const Liveness::NodeInfo& info) {
   emitPool(Op::MakeDict, info, type(info.node->output()->type()));
 }
 
+bool Emitter::takesBorrowed(const Node& user) const {
+  if (out_sites_->contains(&user)) return true;
+  if (isStructural(user.kind())) return false;
+  const Operator* op = operatorOf(user);
+  if (scalarInstruction(*op) != Op::Count) return false;
+  return op->isOfDispatcher() || (inner_views_ && inner_views_->contains(&user));
+}
+
+bool Emitter::isOnlyBorrowed(const Value* value, const Block* block) const {
+  const auto uses = value->uses();
+  return std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+    return takesBorrowed(*use.user) && (!block || use.user->owningBlock() == block);
+  });
+}
+
+bool Emitter::emitBorrowedElements(const Liveness::NodeInfo& info, Op op) {
+  const Node& node = *info.node;
+  const auto outputs = node.outputs();
+  if (!out_sites_ || live_.isConstant(live_.variable(node.input()))) return false;
+  uint32_t needed = 0;
+  for (const Value* output : outputs) {
+    if (live_.isUnused(output)) continue;
+    if (output->type()->kind() != c10::TypeKind::TensorType || !isOnlyBorrowed(output, node.owningBlock()))
+      return false;
+    ++needed;
+  }
+  if (needed == 0) return false;
+  checkFitsCount(outputs.size() + 1, node);
+  const auto start = static_cast<uint32_t>(code_.pool.size());
+  code_.pool.resize(start + 1 + outputs.size());
+  code_.pool.push_back(operand(node.input(), info.first_flag));
+  releaseDying(info);
+  const uint32_t holder = registers_.reserve();
+  code_.pool[start] = holder;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    code_.pool[start + 1 + i] = kNoRegister;
+    if (live_.isUnused(outputs[i])) continue;
+    borrowed_of_[live_.variable(outputs[i])] = {code_.num_borrowed, holder};
+    code_.pool[start + 1 + i] = code_.num_borrowed++ | kBorrowedBit;
+  }
+  elements_needed_[holder] = needed;
+  add(op, start, 0, 1, static_cast<uint16_t>(outputs.size() + 1));
+  return true;
+}
+
 void Emitter::emitTupleUnpack(const Liveness::NodeInfo& info) {
+  if (emitBorrowedElements(info, Op::BorrowTuple)) return;
   emitPool(Op::UnpackTuple, info, 0);
 }
 
 void Emitter::emitListUnpack(const Liveness::NodeInfo& info) {
+  if (lasting_lists_ && lasting_lists_->contains(info.node) && emitBorrowedElements(info, Op::BorrowList)) return;
   emitPool(Op::UnpackList, info, 0);
 }
 
@@ -373,6 +441,11 @@ bool Emitter::emitOut(const Liveness::NodeInfo& info, const std::shared_ptr<cons
   OutSite site = found->second;
   if (variant) site.variant = variant;
   if (!site.variant) return false;
+  const auto outputs = info.node->outputs();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const bool is_kept = site.slots[i] != OutSite::kNoSlot && site.keeps[i] && !live_.isUnused(outputs[i]);
+    if (is_kept && isOnlyBorrowed(outputs[i], nullptr)) borrowed_of_[live_.variable(outputs[i])].index = site.slots[i];
+  }
   emitBorrowingPool(Op::CallOut, info, code_.out_sites.size());
   code_.out_sites.push_back(std::move(site));
   return true;

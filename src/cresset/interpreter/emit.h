@@ -30,6 +30,13 @@ class Emitter {
   void emitOperator(const Liveness::NodeInfo& info);
   /// Whether the node computes into the run's memory: by `variant`, or what its site says.
   bool emitOut(const Liveness::NodeInfo& info, const std::shared_ptr<const OutVariant>& variant);
+  /// Whether the node's instruction takes operands that are borrowed.
+  bool takesBorrowed(const Node& user) const;
+  /// Whether all that uses the value does; of `block`, unless it is null.
+  bool isOnlyBorrowed(const Value* value, const Block* block) const;
+  /// Whether the elements that the node takes out of a list or tuple stay there, with that in a register of its own
+  /// until nothing needs them any more.
+  bool emitBorrowedElements(const Liveness::NodeInfo& info, Op op);
   /// An instruction that borrows all operands of the node.
   void emitBorrowingPool(Op op, const Liveness::NodeInfo& info, size_t b);
   void emitScalar(const Liveness::NodeInfo& info, Op op);
@@ -83,6 +90,7 @@ class Emitter {
   uint32_t borrowed(const Value* value) { return operand(value, ~0u); }
   void define(const Value* value);
   void drop(uint32_t variable);
+  bool isBorrowed(uint32_t variable) const { return borrowed_of_[variable].index != kNoRegister; }
   void releaseDying(const Liveness::NodeInfo& info, size_t first_input = 0);
   uint32_t constant(c10::IValue value);
   uint32_t type(const c10::TypePtr& type);
@@ -92,12 +100,20 @@ class Emitter {
   Graph& graph_;
   Code& code_;
   SubgraphCompiler compile_subgraph_;
-  const OutSites* out_sites_;      // null if there are none
-  const InnerViews* inner_views_;  // null if there are none
+  const OutSites* out_sites_;                             // null if there are none
+  const InnerViews* inner_views_;                         // null if there are none
+  const std::unordered_set<const Node*>* lasting_lists_;  // null if there are none
   Liveness live_;
   Registers registers_;
   std::vector<uint32_t> constant_of_;  // per variable
   std::vector<uint8_t> scalar_;        // per variable: its type holds no reference
+  /// What the run's memory keeps of a variable, instead of a register.
+  struct Borrowed {
+    uint32_t index = kNoRegister;
+    uint32_t holder = kNoRegister;  // register of the list or tuple that it is an element of; none of a slot
+  };
+  std::vector<Borrowed> borrowed_of_;                       // per variable
+  std::unordered_map<uint32_t, uint32_t> elements_needed_;  // by holder
   std::unordered_map<const Operator*, uint32_t> operator_index_;
   std::unordered_map<const c10::Type*, uint32_t> type_index_;
   std::unordered_map<const void*, uint32_t> function_index_;

@@ -36,23 +36,30 @@ class OutArguments {
     if (tensor.defined()) tensor.unsafeGetTensorImpl()->set_sizes_contiguous({0});
     return tensor;
   }
-  /// The same for a result that is contiguous and has these sizes. One that is as the call before left it stays so.
+  /// The same for a result that is contiguous and has these sizes: it has them, unless its memory is too small.
   at::Tensor& output(size_t i, c10::IntArrayRef sizes) const {
     at::Tensor& tensor = *outputs_[i];
-    return tensor.defined() && isReady(*tensor.unsafeGetTensorImpl(), sizes) ? tensor : output(i);
+    if (tensor.defined() && isContiguousOf(tensor, sizes)) [[likely]]
+      return tensor;
+    return resized(i, sizes);
   }
   /// The same as it was left by the call before; undefined if the result is to be in memory of its own.
   at::Tensor& rawOutput(size_t i) const { return *outputs_[i]; }
 
- private:
-  static bool isReady(const c10::TensorImpl& tensor, c10::IntArrayRef sizes) {
-    if (static_cast<size_t>(tensor.dim()) != sizes.size()) return false;
+  /// Whether a tensor has these sizes, and the strides that a new one has.
+  [[gnu::always_inline]] static inline bool isContiguousOf(const at::Tensor& tensor, c10::IntArrayRef sizes) {
+    const c10::IntArrayRef own = tensor.unsafeGetTensorImpl()->sizes();
+    const c10::IntArrayRef strides = tensor.unsafeGetTensorImpl()->strides();
+    if (own.size() != sizes.size()) return false;
     int64_t count = 1;
     for (size_t d = sizes.size(); d-- > 0; count *= sizes[d]) {
-      if (tensor.sizes()[d] != sizes[d] || tensor.strides()[d] != count) return false;
+      if (own[d] != sizes[d] || strides[d] != count) return false;
     }
-    return tensor.unsafe_storage().nbytes() >= static_cast<size_t>(count) * tensor.itemsize();
+    return true;
   }
+
+ private:
+  at::Tensor& resized(size_t i, c10::IntArrayRef sizes) const;
 
   std::span<const c10::IValue* const> inputs_;
   std::span<at::Tensor* const> outputs_;
@@ -80,6 +87,8 @@ struct OutSite {
   std::shared_ptr<const OutVariant> variant;
   std::vector<uint32_t> slots;  // per result: which tensor of the run's memory; kNoSlot for memory of its own
   uint32_t index = 0;           // among the sites that the memory was laid out for
+  bool has_own = false;         // whether some result has memory of its own
+  std::vector<bool> keeps;      // per result: whether its slot keeps it until the run ends
 };
 
 /// The sites of a graph; those of subgraphs have no variant before they are compiled.
@@ -90,13 +99,53 @@ class RunMemory {
  public:
   virtual ~RunMemory() = default;
   at::Tensor& slot(uint32_t i) { return slots_[i]; }
+
+  /// What code finds by an index without owning it: results in slots, by the number of the slot, and elements of lists
+  /// and tuples that the code holds. It belongs to the memory, or to a register.
+  const c10::IValue& borrowed(uint32_t i) const { return *borrowed_[i]; }
+  void borrow(uint32_t i, const c10::IValue& element) { borrowed_[i] = &element; }
+  /// Room for so many, for a run.
+  void requireBorrowed(uint32_t count) {
+    if (borrowed_.size() < count) borrowed_.resize(count);
+  }
+  /// The result of the slot's site is a value of its own until restore.
+  void replace(uint32_t slot, c10::IValue value) {
+    restore(slot);
+    values_[slot] = std::move(value);
+    num_replaced_ += isReplaced(slot) ? 1 : 0;
+  }
+  /// Nothing needs the result any more.
+  void restore(uint32_t slot) {
+    if (num_replaced_ > 0) [[unlikely]]
+      restoreSlot(slot);
+  }
   bool isWatched() const { return is_watched_; }
   /// Before each call of an out variant, if isWatched().
   virtual void beforeCall(uint32_t /*site*/) {}
 
  protected:
+  /// Once slots_ is complete; slots that leave the graph are undefined then.
+  void keepSlots() {
+    values_.assign(slots_.begin(), slots_.end());
+    for (const c10::IValue& value : values_) borrowed_.push_back(&value);
+  }
+  bool isReplaced(uint32_t slot) const {
+    const c10::IValue& value = values_[slot];
+    return !value.isTensor() || !value.toTensor().is_same(slots_[slot]);
+  }
+  void restoreSlot(uint32_t slot) {
+    if (!isReplaced(slot)) return;
+    values_[slot] = slots_[slot];
+    --num_replaced_;
+  }
+
   std::vector<at::Tensor> slots_;
   bool is_watched_ = false;
+
+ private:
+  std::vector<c10::IValue> values_;  // per slot: its tensor, unless it is replaced
+  std::vector<const c10::IValue*> borrowed_;
+  size_t num_replaced_ = 0;
 };
 
 /// As runCode (interpreter.h), for code that calls out variants, on behalf of who has asked about profilers and limits:

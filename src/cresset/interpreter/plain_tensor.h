@@ -11,10 +11,9 @@ constexpr int64_t kElementsPerThread = 32768;
 
 /// A tensor of plain memory: no subclass, no lazy conjugation or negation, nothing that watches operators.
 inline bool hasPlainMemory(const at::Tensor& tensor) {
-  static const c10::DispatchKeySet kPlain = c10::DispatchKeySet(c10::DispatchKey::CPU) |
-                                            c10::getAutogradRelatedKeySetFromBackend(c10::BackendComponent::CPUBit) |
-                                            c10::DispatchKeySet(c10::DispatchKey::AutocastCPU) |
-                                            c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView);
+  constexpr c10::DispatchKeySet kPlain(
+      {c10::DispatchKey::CPU, c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutocastCPU,
+       c10::DispatchKey::ADInplaceOrView});
   return kPlain.has_all(tensor.key_set());
 }
 

@@ -177,6 +177,10 @@ bool Run::interpret() {
     release(regs[pc->a]);
     NEXT();
   }
+  CASE(DropBorrowed) {
+    memory_->restore(pc->a & kIndexMask);
+    NEXT();
+  }
   CASE(Jump) {
     JUMP_TO(pc->a);
   }
@@ -462,6 +466,16 @@ bool Run::interpret() {
   CASE(UnpackList) {
     SAVE();
     unpackList(*pc);
+    NEXT();
+  }
+  CASE(BorrowTuple) {
+    SAVE();
+    borrowElements(*pc);
+    NEXT();
+  }
+  CASE(BorrowList) {
+    SAVE();
+    borrowElements(*pc);
     NEXT();
   }
   CASE(SliceTuple) {

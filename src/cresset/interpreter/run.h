@@ -108,6 +108,8 @@ class Run {
   void makeAwaitable(const Instruction& instruction);
   void callSubgraph(const Instruction& instruction);
   void callOut(const Instruction& instruction);  // out_calls.cpp
+  void callAnyOut(const Instruction& instruction);
+  void popOutResults(const uint32_t* results, uint32_t count);
   void callView(const Instruction& instruction);
   /// Counts a poll towards hot loops; returns the budget until the next.
   [[gnu::cold]] int countHotPoll(int budget);
@@ -130,6 +132,7 @@ class Run {
   void makeDict(const Instruction& instruction);
   void unpackTuple(const Instruction& instruction);
   void unpackList(const Instruction& instruction);
+  void borrowElements(const Instruction& instruction);
   void sliceTuple(const Instruction& instruction);
   void setSlot(const Instruction& instruction);
   void setOutput(const Instruction& instruction, c10::IValue value);
@@ -175,6 +178,8 @@ inline void Run::pushOperands(const uint32_t* operands, uint32_t count) {
     const uint32_t index = operand & kIndexMask;
     if (operand & kMoveBit)
       stack_.push_back(std::move(regs[index]));
+    else if (operand & kBorrowedBit)
+      stack_.push_back(memory_->borrowed(index));
     else
       stack_.push_back(operand & kConstantBit ? constants[index] : regs[index]);
   }
@@ -185,9 +190,12 @@ inline Run::BorrowedOperands Run::borrowOperands(const uint32_t* operands, uint3
   const c10::IValue* regs = registers_.data() + frame.base;
   const c10::IValue* constants = frame.code->constants.data();
   BorrowedOperands borrowed;
+  borrowed.resize_for_overwrite(count);
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t index = operands[i] & kIndexMask;
-    borrowed.push_back(operands[i] & kConstantBit ? &constants[index] : &regs[index]);
+    borrowed[i] = operands[i] & kBorrowedBit   ? &memory_->borrowed(index)
+                  : operands[i] & kConstantBit ? &constants[index]
+                                               : &regs[index];
   }
   return borrowed;
 }
