@@ -152,7 +152,7 @@ bool CallThatWrites::readsWhatItWrites(const FunctionalForm& writes, Overlap rul
     // A call for lists of tensors goes from one element to the next: the pairs of one element are the operator's.
     if (!by_element && rule > Overlap::PairsOnly) return false;
     for (size_t k = 0; k < read.size(); ++k) {
-      if (!own(read[k]) || read[k].numel() == 0) continue;
+      if (!own(read[k]) || read[k].sym_numel() == 0) continue;
       const size_t count = by_element ? std::min(k, written.size()) : written.size();
       for (size_t n = 0; n < count; ++n)
         if (own(written[n]) && isOverlapRefused(written[n], read[k], /*may_be_same=*/false)) return true;

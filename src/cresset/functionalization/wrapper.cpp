@@ -224,8 +224,10 @@ at::Tensor detached(const at::Tensor& value) {
 }
 
 at::Tensor detachedHidden(const at::Tensor& value, const LevelState& level) {
+  // A mode for fake tensors takes no others: numbers that the program has, say.
+  const bool is_fake = c10::impl::TorchDispatchModeTLS::get_mode(c10::impl::TorchDispatchModeKey::FAKE).has_value();
   std::optional<c10::impl::ExcludeDispatchKeyGuard> hidden;
-  if (level.copies_views) hidden.emplace(kPython);
+  if (level.copies_views || is_fake) hidden.emplace(kPython);
   const Emission emission(level);  // of the `detach` that modes see
   return detached(value);
 }

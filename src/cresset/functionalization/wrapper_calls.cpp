@@ -78,6 +78,14 @@ std::pair<PartPtr, at::Tensor> wholeInKindOf(const Wrapper& wrapper) {
 /// as_strided reaches what the whole memory has. Returns the view's storage offset.
 int64_t makeStrided(const std::vector<IValue>& arguments, const Wrapper& wrapper, Part& part) {
   Memory& memory = *part.memory;
+  const bool has_numbers = (arguments[1].isIntList() && arguments[2].isIntList()) &&
+                           (arguments[3].isNone() || arguments[3].isInt()) && !wrapper.has_symbolic_sizes_strides() &&
+                           !memory.value.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
+  if (!has_numbers) {
+    throw UserError(
+        "Within cresset.functionalize, as_strided can't be called where sizes are symbolic: use views by dimensions "
+        "(`narrow`, `unfold`, `view`), or fixed sizes");
+  }
   if (memory.relaid) {
     throw UserError(
         "Within cresset.functionalize, as_strided of what was computed of expanded tensors can't be made where views "

@@ -33,14 +33,16 @@ namespace cresset::live {
 bool isInjective(const at::Tensor& tensor) {
   if (!tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides() && tensor.is_non_overlapping_and_dense()) return true;
   std::vector<std::pair<c10::SymInt, c10::SymInt>> dims;
+  // Of sizes that follow from elements only what is known is asked.
+  const auto isKnown = [](const c10::SymBool& condition) { return condition.guard_or_false(__FILE__, __LINE__); };
   for (int64_t d = 0; d < tensor.dim(); ++d) {
-    if (tensor.sym_size(d) == 0) return true;
-    if (tensor.sym_size(d) != 1) dims.emplace_back(tensor.sym_stride(d), tensor.sym_size(d));
+    if (isKnown(tensor.sym_size(d).sym_eq(0))) return true;
+    if (!isKnown(tensor.sym_size(d).sym_eq(1))) dims.emplace_back(tensor.sym_stride(d), tensor.sym_size(d));
   }
-  std::sort(dims.begin(), dims.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::sort(dims, [&](const auto& a, const auto& b) { return isKnown(a.first.sym_lt(b.first)); });
   c10::SymInt reach = 0;
   for (const auto& [stride, size] : dims) {
-    if (stride <= reach) return false;
+    if (isKnown(stride.sym_le(reach))) return false;
     reach = reach + stride * (size - 1);
   }
   return true;
