@@ -752,6 +752,11 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
       letPass(op, with, stack);
     }
   } else if (
+      !tensors && !literal && HiddenFromModes::active() && takesFakeTensorsOnly() && !keys.has_any(kTransforms)) {
+    // What a composite operator makes, from which modes are hidden.
+    const Emission emission(*state_);
+    op.callBoxed(&stack);
+  } else if (
       literal ||
       (!keys.has_any(kTransforms) && (!tensors || keys.has(c10::DispatchKey::ZeroTensor) || !others.empty()))) {
     // Kernels for sparse tensors and their like, and that for tensors that are zero without memory, call operators on

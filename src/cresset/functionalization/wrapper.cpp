@@ -224,10 +224,8 @@ at::Tensor detached(const at::Tensor& value) {
 }
 
 at::Tensor detachedHidden(const at::Tensor& value, const LevelState& level) {
-  // A mode for fake tensors takes no others: numbers that the program has, say.
-  const bool is_fake = c10::impl::TorchDispatchModeTLS::get_mode(c10::impl::TorchDispatchModeKey::FAKE).has_value();
   std::optional<c10::impl::ExcludeDispatchKeyGuard> hidden;
-  if (level.copies_views || is_fake) hidden.emplace(kPython);
+  if (level.copies_views || takesFakeTensorsOnly()) hidden.emplace(kPython);
   const Emission emission(level);  // of the `detach` that modes see
   return detached(value);
 }
@@ -284,6 +282,10 @@ HiddenFromModes::~HiddenFromModes() {
 
 bool HiddenFromModes::active() {
   return hidden_from_modes;
+}
+
+bool takesFakeTensorsOnly() {
+  return c10::impl::TorchDispatchModeTLS::get_mode(c10::impl::TorchDispatchModeKey::FAKE).has_value();
 }
 
 }  // namespace cresset::live

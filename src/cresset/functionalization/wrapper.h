@@ -191,6 +191,9 @@ class HiddenFromModes {
   bool python_, snapshot_, before_;
 };
 
+/// Whether a mode of Python is on that takes fake tensors, and no others: numbers that the program has, say.
+bool takesFakeTensorsOnly();
+
 /// The elements of a part now. Emits the views that lead to it, if they are not known.
 at::Tensor current(const PartPtr& part);
 /// Makes the value that of the part, and of all that shares memory with it. The value gets sizes, strides and bits
