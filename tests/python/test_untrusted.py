@@ -1,6 +1,7 @@
 """Untrusted programs: what they may call, and what they may take."""
 
 import io
+import math
 import os
 import random
 import re
@@ -611,6 +612,64 @@ def test_calls_that_end_eager(call, sizes, others, message, plans):
                 f(torch.ones(sizes), torch.ones(others))
     finally:
         _C._set_plans_always(False)
+
+
+#: What interpolates, by the number of its dimensions and the words between the sizes and the scales.
+INTERPOLATIONS = [
+    *((f"{kind}{d}d", d, "") for kind in ("upsample_nearest", "_upsample_nearest_exact") for d in (1, 2, 3)),
+    *((name, d, "False, ") for name, d in (("upsample_linear1d", 1), ("upsample_bilinear2d", 2))),
+    *((name, d, "False, ") for name, d in (("upsample_bicubic2d", 2), ("upsample_trilinear3d", 3))),
+    *((f"_upsample_{kind}2d_aa", 2, "False, ") for kind in ("bilinear", "bicubic")),
+]
+
+
+@pytest.mark.parametrize("name, dimensions, words", INTERPOLATIONS, ids=lambda v: v if isinstance(v, str) else "")
+def test_scales_that_lead_out_of_the_input(name, dimensions, words):
+    # Kernels of bytes and of quantized tensors read there, those with windows have some of any width.
+    sizes, scales = ", ".join(["3"] * dimensions), ", ".join(["s"] * dimensions)
+    text = f"def f(x, s: float):\n  return torch.ops.aten.{name}(x, [{sizes}], {words}{scales})\n"
+    f = cresset.CompilationUnit(text).f
+    x = torch.arange(2 * 4**dimensions).reshape(1, 2, *[4] * dimensions)
+    for scale in (5e-324, 1e-30, 1e-19, 1e-9):
+        for dtype in (torch.uint8, torch.float32):
+            with pytest.raises(RuntimeError, match="the scale .* is too small for an output of 3 elements"):
+                f(x.to(dtype), scale)
+    for scale in (0.75, 0.0, -1.0, math.inf, math.nan):
+        wanted = getattr(torch.ops.aten, name)(
+            x.float(), [3] * dimensions, *[False] * bool(words), *[scale] * dimensions
+        )
+        torch.testing.assert_close(f(x.float(), scale), wanted, equal_nan=True)
+
+
+@pytest.mark.filterwarnings("ignore:.*quantized")
+def test_scales_of_quantized_tensors():
+    f = cresset.CompilationUnit(
+        "def f(x, n: int, s: float):\n  return torch.ops.aten.upsample_bilinear2d(x, [n, n], False, s, s)\n"
+    ).f
+    x = torch.quantize_per_tensor(torch.rand(1, 2, 4, 4), 0.1, 1, torch.quint8)
+    for scale in (0.6, 0.1):  # the kernel does not end at the last row
+        with pytest.raises(RuntimeError, match="is too small for an output of 3 elements"):
+            f(x, 3, scale)
+    for size, scale in ((3, 0.75), (3, 0.8), (8, 2.0), (9, 2.25), (5, 1.3)):
+        wanted = torch.ops.aten.upsample_bilinear2d(x, [size, size], False, scale, scale)
+        assert torch.equal(f(x, size, scale).int_repr(), wanted.int_repr())
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_strides_far_longer_than_the_input(dimensions, transposed):
+    # oneDNN's gradient of the input is written beside it.
+    name = f"conv_transpose{dimensions}d" if transposed else f"conv{dimensions}d"
+    f = cresset.CompilationUnit(f"def f(x, w, s: List[int]):\n  return torch.{name}(x, w, None, s)\n").f
+    x, w = torch.ones(1, 2, *[4] * dimensions), torch.ones(2, 2, *[4] * dimensions)
+    for step in (1 << 15, 1 << 20, 1 << 30, (1 << 31) - 1):
+        for requires_grad in (False, True):
+            with pytest.raises(RuntimeError, match=f"the stride {step} is far longer than the input"):
+                f(x.clone().requires_grad_(requires_grad), w, [1] * (dimensions - 1) + [step])
+    if not transposed:  # as long as the input is one
+        long = torch.rand(1, 2, *[4] * (dimensions - 1), 40_000)
+        steps = [1] * (dimensions - 1) + [20_000]
+        assert torch.equal(f(long, w, steps), getattr(torch, name)(long, w, None, steps))
 
 
 #: What packs weights, and a product of packed ones: numbers that kernels divide by, sizes that they believe.

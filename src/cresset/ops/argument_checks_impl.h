@@ -45,6 +45,9 @@ template <size_t first>
 void checkStrided(IValue* arguments);
 template <size_t numbers>
 void checkCountOfNumbers(IValue* arguments);
+template <size_t first, size_t count, bool has_window>
+void checkScales(IValue* arguments);
+void checkStrideOfConvolution(IValue* arguments);
 void checkWindows(IValue* arguments);
 void checkNoiseInto(IValue* arguments);
 template <size_t count>

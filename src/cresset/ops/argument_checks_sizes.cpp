@@ -91,6 +91,42 @@ void checkWindows(IValue* arguments) {
   }
 }
 
+/// (self, output_size, …, scales…): kernels divide by a scale, and what results is an index, or the width of a window.
+/// Bytes are read there; of other dtypes the multiple wraps to 0. Those for quantized tensors do without the last index
+/// that there is.
+template <size_t first, size_t count, bool has_window>
+void checkScales(IValue* arguments) {
+  const Tensor self = optionalTensor(arguments[0]);
+  const std::vector<int64_t> sizes = arguments[1].toIntVector();
+  if (!self.defined() || self.dim() != static_cast<int64_t>(count) + 2 || sizes.size() != count) return;
+  for (size_t i = 0; i < count; ++i) {
+    if (arguments[first + i].isNone()) continue;
+    const double scale = arguments[first + i].toDouble();
+    if (!(scale > 0)) continue;  // then the sizes decide
+    constexpr double kMostElements = has_window ? 1 << 24 : std::numeric_limits<int32_t>::max();
+    const bool is_bound = self.is_quantized() && first == 3;
+    const double most = is_bound ? static_cast<double>(self.size(static_cast<int64_t>(i) + 2)) : kMostElements;
+    // Half an element may be what rounding makes of a size.
+    TORCH_CHECK(
+        static_cast<double>(sizes[i]) / scale <= most + (is_bound ? 0.5 : 0), "upsample: the scale ", scale,
+        " is too small for an output of ", sizes[i], " elements");
+  }
+}
+
+/// (input, weight, bias, stride, …): the gradient of the input lies, for oneDNN, in memory that it counts wrongly where
+/// steps are far longer than the input.
+void checkStrideOfConvolution(IValue* arguments) {
+  constexpr int64_t kLongest = 1 << 14;
+  for (const int64_t step : arguments[3].toIntList()) {
+    if (step <= kLongest) continue;
+    const Tensor input = optionalTensor(arguments[0]);
+    for (const int64_t size : input.sizes()) {
+      if (step <= size) return;
+    }
+    TORCH_CHECK(false, "convolution: the stride ", step, " is far longer than the input");
+  }
+}
+
 /// (self, noise, lower, upper, training, generator, out): the kernel for training believes the size of `out`.
 void checkNoiseInto(IValue* arguments) {
   const Tensor self = optionalTensor(arguments[0]);
@@ -135,6 +171,13 @@ void checkStep(IValue* arguments) {
 template void checkCountOfNumbers<1>(IValue*);
 template void checkCountOfNumbers<2>(IValue*);
 template void checkCountOfNumbers<3>(IValue*);
+template void checkScales<2, 1, false>(IValue*);
+template void checkScales<2, 2, false>(IValue*);
+template void checkScales<2, 3, false>(IValue*);
+template void checkScales<3, 1, false>(IValue*);
+template void checkScales<3, 2, false>(IValue*);
+template void checkScales<3, 3, false>(IValue*);
+template void checkScales<3, 2, true>(IValue*);
 template void checkStrided<1>(IValue*);
 template void checkStrided<2>(IValue*);
 template void checkPooledSize<1>(IValue*);
