@@ -888,3 +888,70 @@ def test_as_strided_copy_reaches_all_of_the_memory(levels):
     for a, b in zip(program(given[0]), LEVELS[levels](program)(given[1]), strict=True):
         assert torch.equal(a, b)
         assert a.stride() == b.stride()
+
+
+OUTSIDE_VIEWS = {
+    "whole": lambda x: x[:],
+    "part": lambda x: x[:2],
+    "rest": lambda x: x[1:],
+    "reshaped": lambda x: x.view(2, 2)[0],
+    "view of a view": lambda x: x[1:][:2],
+}
+
+
+@pytest.mark.parametrize("levels", ["F", "FF", "V", "VF"])
+@pytest.mark.parametrize("inner", [lambda q: q[:], lambda q: q[0:1], lambda q: q.unsqueeze(0)[0]])
+@pytest.mark.parametrize("outside", OUTSIDE_VIEWS)
+def test_views_of_views_from_outside_that_an_inner_level_writes(outside, inner, levels):
+    """A level has a view of a tensor from outside that is a view itself; the write of the inner level is one write."""
+
+    def program(form, source, transform):
+        w, x0 = torch.tensor([2.0], requires_grad=True), torch.ones(4, requires_grad=source != "plain")
+
+        def run(x):
+            x = x * 1
+            view = OUTSIDE_VIEWS[outside](x)
+
+            def middle(q):
+                part = inner(q)
+                form(lambda z: (z.mul_(3), None)[1])(part)
+                form(lambda z: (z.mul_(w), None)[1])(part)
+                return part * 1
+
+            return form(middle)(view), view, x
+
+        results = tree_leaves(transform(run)(x0))
+        loss = sum((i + 1) * (r * r.detach()).sum() for i, r in enumerate(results) if r.requires_grad)
+        return [*results, *torch.autograd.grad(loss, [w] if source == "plain" else [w, x0])]
+
+    for source in ("plain", "on the tape"):
+        for transform in (lambda f: f, lambda f: lambda x: torch.func.jvp(f, (x,), (torch.full((4,), 0.5),))):
+            expected = outcome(lambda s=source, t=transform: program(lambda f: f, s, t))
+            agree(expected, outcome(lambda s=source, t=transform: program(LEVELS[levels], s, t)))
+
+
+@pytest.mark.parametrize("levels", LEVELS)
+def test_loading_in_nested_levels(levels):
+    file = io.BytesIO()
+    torch.save({"a": torch.ones(3), "b": torch.arange(4), "views": [torch.ones(4)[1:], torch.ones(2, 2).t()]}, file)
+
+    def load(x):
+        file.seek(0)
+        found = torch.load(file)
+        found["a"].add_(x)
+        found["views"][0].mul_(2)
+        return tree_leaves(found)
+
+    def program(form):
+        layer = torch.nn.Linear(2, 2)
+        state = io.BytesIO()
+        torch.save({name: torch.full_like(value, 2) for name, value in layer.state_dict().items()}, state)
+
+        def body(x):
+            state.seek(0)
+            layer.load_state_dict(torch.load(state))
+            return [*form(load)(x), layer(torch.ones(2))]
+
+        return form(body)(torch.ones(3))
+
+    agree(outcome(lambda: program(lambda f: f)), outcome(lambda: program(LEVELS[levels])))

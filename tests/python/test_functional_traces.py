@@ -122,3 +122,53 @@ def test_transforms_around_it_are_refused(transform):
         cresset.trace(transform(cresset.functionalize(f)), (x,))
     whole = cresset.trace(cresset.functionalize(transform(f)), (x,))
     assert torch.equal(whole(x + 2), transform(f)(x + 2))
+
+
+def element_written(x):
+    y = x * 1
+    y[0] = 3.0
+    return y
+
+
+UNDER_FAKE_MODES = {
+    "an element": element_written,
+    "a number among tensors": lambda x: torch.where(x > 1, x, 0),
+    "masked_fill_": lambda x: (x * 1).masked_fill_(x > 0, 2.0),
+    "masked_scatter_": lambda x: (x * 1).masked_scatter_(x > 0, x),
+    "addmm_": lambda x: (x * 1).addmm_(x, x),
+    "addmv_": lambda x: x[0].clone().addmv_(x, x[1]),
+    "scatter_": lambda x: (x * 1).scatter_(0, torch.zeros(4, 4, dtype=torch.long), x),
+    "batch norm": lambda x: torch.nn.functional.batch_norm(x, torch.zeros(4), torch.ones(4), training=True),
+    "out of a product": lambda x: torch.mm(x, x, out=torch.empty(4, 4)),
+    "out of a sum": lambda x: torch.sum(x, 0, out=torch.empty(4)),
+    "out of softmax": lambda x: torch.softmax(x, 0, out=torch.empty(4, 4)),
+    "nonzero": lambda x: x.nonzero().add_(1),
+    "unique": lambda x: torch.unique(x).mul_(2),
+    "masked_select": lambda x: torch.masked_select(x, x > 0).mul_(2),
+}
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+@pytest.mark.parametrize("program", UNDER_FAKE_MODES)
+def test_graphs_of_fake_tensors(program, mode, levels):
+    """make_fx records what a functionalized program computes of fake tensors, with symbolic sizes, too."""
+    function = UNDER_FAKE_MODES[program]
+    form = function
+    for _ in range(levels):
+        form = cresset.functionalize(form)
+    example, x = torch.randn(4, 4), torch.randn(4, 4)
+    graph = make_fx(form, tracing_mode=mode)(example)
+    for node in graph.graph.nodes:
+        if node.op == "call_function" and hasattr(node.target, "_schema"):
+            assert not node.target._schema.is_mutable, node
+    if program in ("nonzero", "unique", "masked_select") and mode == "real":
+        x = example  # whose sizes the graph has
+    assert torch.equal(graph(x), function(x))
+
+
+def test_as_strided_of_symbolic_sizes():
+    with pytest.raises(cresset.UserError, match="as_strided can't be called where sizes are symbolic"):
+        make_fx(cresset.functionalize(lambda x: (x * 1).as_strided((2, 2), (2, 1)).mul_(2)), tracing_mode="symbolic")(
+            torch.randn(4, 4)
+        )
