@@ -6,6 +6,7 @@ import warnings
 import pytest
 import torch
 from functional_programs import flat
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import cresset
 
