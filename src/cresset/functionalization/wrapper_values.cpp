@@ -30,16 +30,23 @@
 
 namespace cresset::live {
 
+namespace {
+
+/// Of sizes that follow from elements only what is known is asked.
+bool isKnown(const c10::SymBool& condition) {
+  return condition.guard_or_false(__FILE__, __LINE__);
+}
+
+}  // namespace
+
 bool isInjective(const at::Tensor& tensor) {
   if (!tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides() && tensor.is_non_overlapping_and_dense()) return true;
   std::vector<std::pair<c10::SymInt, c10::SymInt>> dims;
-  // Of sizes that follow from elements only what is known is asked.
-  const auto isKnown = [](const c10::SymBool& condition) { return condition.guard_or_false(__FILE__, __LINE__); };
   for (int64_t d = 0; d < tensor.dim(); ++d) {
     if (isKnown(tensor.sym_size(d).sym_eq(0))) return true;
     if (!isKnown(tensor.sym_size(d).sym_eq(1))) dims.emplace_back(tensor.sym_stride(d), tensor.sym_size(d));
   }
-  std::ranges::sort(dims, [&](const auto& a, const auto& b) { return isKnown(a.first.sym_lt(b.first)); });
+  std::ranges::sort(dims, [](const auto& a, const auto& b) { return isKnown(a.first.sym_lt(b.first)); });
   c10::SymInt reach = 0;
   for (const auto& [stride, size] : dims) {
     if (isKnown(stride.sym_le(reach))) return false;
@@ -82,14 +89,17 @@ const CopyOfView& copyOf(const c10::OperatorHandle& op) {
 }
 
 bool haveSameLayout(const at::Tensor& a, const at::Tensor& b) {
-  return a.sym_sizes() == b.sym_sizes() && a.sym_strides() == b.sym_strides();
+  const auto areEqual = [](c10::SymIntArrayRef one, c10::SymIntArrayRef other) {
+    return std::ranges::equal(one, other, [](const auto& x, const auto& y) { return isKnown(x.sym_eq(y)); });
+  };
+  return areEqual(a.sym_sizes(), b.sym_sizes()) && areEqual(a.sym_strides(), b.sym_strides());
 }
 
 /// Whether the strides of tensors of the same sizes differ only where there is nothing to step over.
 bool haveSameSteps(const at::Tensor& a, const at::Tensor& b) {
-  if (a.sym_numel() == 0) return true;
+  if (isKnown(a.sym_numel().sym_eq(0))) return true;
   for (int64_t d = 0; d < a.dim(); ++d)
-    if (a.sym_size(d) != 1 && a.sym_stride(d) != b.sym_stride(d)) return false;
+    if (!isKnown(a.sym_size(d).sym_eq(1)) && !isKnown(a.sym_stride(d).sym_eq(b.sym_stride(d)))) return false;
   return true;
 }
 
