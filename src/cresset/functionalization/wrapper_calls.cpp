@@ -212,7 +212,7 @@ class Call : CallThatWrites {
     } else if (is<at::_ops::_has_same_storage_numel>(op_)) {
       const bool same = storageElements(arguments_[0].toTensor()) == storageElements(arguments_[1].toTensor());
       finish({IValue(same)});
-    } else if (is<at::_ops::as_strided_copy>(op_) && own(arguments_[0].toTensor())) {
+    } else if (is<at::_ops::as_strided_copy>(op_) && readsWrapperOfNumbers()) {
       copyStrided();
     } else if (is<at::_ops::_new_zeros_with_same_feature_meta>(op_)) {
       makeTangent();
@@ -372,6 +372,11 @@ class Call : CallThatWrites {
     if (!copies()) return part.value;
     const StandInScope scope;
     return applyView(part, standIn(parent), /*copies=*/false);
+  }
+
+  bool readsWrapperOfNumbers() const {
+    const Wrapper* wrapper = own(arguments_[0].toTensor());
+    return wrapper && !wrapper->has_symbolic_sizes_strides();
   }
 
   /// The value of a wrapper may have less memory than the tensor has in eager PyTorch, or be laid out in another way.
