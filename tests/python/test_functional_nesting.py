@@ -876,6 +876,25 @@ def test_views_made_without_gradients_leave_nested_levels(levels):
     agree(expected, outcome(lambda: program(LEVELS[levels])))
 
 
+@pytest.mark.parametrize("levels", ["F", "FF"])
+def test_views_of_views_made_without_gradients(levels):
+    """Those that a level makes of a view from outside are as unusable after a write as eager PyTorch's."""
+
+    def program(form):
+        x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True) * 1
+        with torch.no_grad():
+            t = x.view(3, 1)[:, 0]
+        whole, part = form(lambda q: (q.unsqueeze(0)[0], q[1]))(t)
+        before = whole * 1
+        with torch.no_grad():
+            part.fill_(0.5)
+        return before, whole * 1
+
+    expected = outcome(lambda: program(lambda f: f))
+    assert "was created" in expected[1]
+    agree(expected, outcome(lambda: program(LEVELS[levels])))
+
+
 @pytest.mark.parametrize("levels", LEVELS)
 def test_as_strided_copy_reaches_all_of_the_memory(levels):
     def program(x):

@@ -131,11 +131,14 @@ void rebaseView(const at::Tensor& tensor, const at::Tensor& view) {
   } else if (tensor.requires_grad() && tensor.grad_fn()) {
     place = autograd::impl::gradient_edge(tensor);
   }
+  // A view of one that was made where nothing was recorded is as that one is.
+  autograd::CreationMeta creation = before->get_creation_meta();
+  if (creation == autograd::CreationMeta::DEFAULT && tensor.requires_grad()) creation = example->get_creation_meta();
   const bool is_separate = example->has_fw_view() && !example->shared_view_info();
   auto after = std::make_unique<autograd::DifferentiableViewMeta>(
       impl, copyOf(example->get_backward_view()),
       is_separate ? std::optional(copyOf(example->get_forward_view())) : std::nullopt, example->shared_view_info(),
-      before->get_creation_meta());
+      creation);
   after->name_ = std::move(before->name_);
   after->grad_ = std::move(before->grad_);
   after->grad_accumulator_ = std::move(before->grad_accumulator_);
