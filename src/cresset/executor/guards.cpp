@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "cresset/analysis/containers.h"
+#include "cresset/analysis/gradients.h"
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/executor/rest_of_program.h"
 #include "cresset/ir/constants.h"
