@@ -70,7 +70,7 @@ def test_fusion_makes_kernels():
     assert "kernel" in kinds[True] and "kernel" not in kinds[False]
 
 
-def test_every_option_is_told_by_its_name():
+def test_every_option_is_told_by_its_name(variant):
     flags = ["enable_out_variant", "optimize_memory", "manage_output_tensors", "cleanup_activations"]
     flags += ["fill_freed_memory", "enable_fusion", "strict"]
     with pytest.raises(cresset.UserError) as error:
