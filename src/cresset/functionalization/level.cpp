@@ -368,6 +368,22 @@ void Level::checkWritten(const at::Tensor& wrapper, bool through_view) const {
   if (level) level->checkWritten(tensor, through_view);
 }
 
+/// Writes that are recorded are those of one tensor from outside: in this level, and in those around.
+void Level::checkShared(const Memory& memory) const {
+  if (memory.flat) {
+    throw UserError(
+        "Within cresset.functionalize, a tensor from outside shares memory with another one that is used too, and is "
+        "written where gradients are recorded: pass one of them, and view it within");
+  }
+  const Entry* owner = ownerOf(memory);
+  const detail::ClientFrame* frame = owner ? frameAround() : nullptr;
+  auto* around = frame ? dynamic_cast<Level*>(frame->client) : nullptr;
+  if (!around) return;
+  const auto entry = around->entries_.find(owner->tensor.unsafeGetTensorImpl());
+  const Wrapper* known = wrapperOf(entry == around->entries_.end() ? owner->tensor : entry->second->wrapper);
+  if (known && known->memory().level == around->state_) around->checkShared(known->memory());
+}
+
 void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> given, std::span<const IValue> wrapped) {
   const auto& arguments = op.schema().arguments();
   bool records = false;
@@ -403,11 +419,7 @@ void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> g
             "several "
             "of its elements are one in memory: write to a clone of it");
       }
-      if (records && wrapper->memory().flat) {
-        throw UserError(
-            "Within cresset.functionalize, a tensor from outside shares memory with another one that is used too, and "
-            "is written where gradients are recorded: pass one of them, and view it within");
-      }
+      if (records) checkShared(wrapper->memory());
     }
   }
 }

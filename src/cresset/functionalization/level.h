@@ -114,6 +114,7 @@ class Level final : public OperatorClient {
   void link(Entry& entry);
   void followTape(Entry& entry);
   void checkWritten(const at::Tensor& wrapper, bool through_view) const;
+  void checkShared(const Memory& memory) const;
   void checkWrites(
       const c10::OperatorHandle& op, std::span<const c10::IValue> given, std::span<const c10::IValue> wrapped);
   void refuseInnerTrace() const;
