@@ -974,3 +974,19 @@ def test_loading_in_nested_levels(levels):
         return form(body)(torch.ones(3))
 
     agree(outcome(lambda: program(lambda f: f)), outcome(lambda: program(LEVELS[levels])))
+
+
+@pytest.mark.parametrize("levels", ["F", "FF", "V"])
+def test_memory_that_tensors_from_outside_share_is_not_written_on_the_tape_by_an_inner_level(levels):
+    """The level around knows two tensors of it: gradients by one of them would miss the write, so it is refused."""
+    form = LEVELS[levels]
+    w = torch.tensor(1.5, requires_grad=True)
+    x = torch.ones(2)
+
+    def program(a):
+        view = a[:]
+        form(lambda z: (z.mul_(w), None)[1])(x)
+        return view * 2
+
+    with pytest.raises(cresset.UserError, match="shares memory with another one"):
+        form(program)(x[:])
