@@ -96,7 +96,7 @@ void Level::tellPlaceAround(const at::Tensor& tensor) {
   const detail::ClientFrame* own = detail::activeClients();
   while (own && own->client != this) own = own->outer;
   const detail::ClientFrame* frame = own ? own->outer : detail::activeClients();
-  auto* around = frame ? dynamic_cast<Level*>(frame->client) : nullptr;
+  Level* around = levelOf(frame);
   if (!around) return;
   const detail::ActiveClients active(frame);
   if (const auto known = around->entries_.find(tensor.unsafeGetTensorImpl()); known != around->entries_.end()) {
@@ -291,8 +291,7 @@ bool Level::settle(const at::Tensor& tensor) {
 
 /// The level in whose program this one was opened, if nothing else sees what becomes of its tensors.
 Level* Level::around() const {
-  const bool is_seen = c10::impl::TorchDispatchModeTLS::any_modes_set();
-  return is_seen || !detail::activeClients() ? nullptr : dynamic_cast<Level*>(detail::activeClients()->client);
+  return c10::impl::TorchDispatchModeTLS::any_modes_set() ? nullptr : levelOf(detail::activeClients());
 }
 
 /// Makes a wrapper one of the level around, of the memory for which it stands there. It keeps its place on the tape,

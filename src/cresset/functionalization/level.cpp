@@ -187,7 +187,7 @@ bool hasMoreThan(const at::Tensor& tensor) {
 /// none of it, unless `enters`: then the tensor enters that level, too.
 const c10::StorageImpl* Level::storageAround(const at::Tensor& tensor, bool enters) const {
   const detail::ClientFrame* frame = frameAround();
-  auto* around = frame ? dynamic_cast<Level*>(frame->client) : nullptr;
+  Level* around = levelOf(frame);
   if (!around) return storageOf(tensor);
   const detail::ActiveClients active(frame);
   if (enters || !around->isFromOutside(tensor)) return storageOf(around->lift(tensor));
@@ -375,10 +375,9 @@ void Level::checkShared(const Memory& memory) const {
         "Within cresset.functionalize, a tensor from outside shares memory with another one that is used too, and is "
         "written where gradients are recorded: pass one of them, and view it within");
   }
-  const Entry* owner = ownerOf(memory);
-  const detail::ClientFrame* frame = owner ? frameAround() : nullptr;
-  auto* around = frame ? dynamic_cast<Level*>(frame->client) : nullptr;
-  if (!around) return;
+  const Level* around = levelOf(frameAround());
+  const Entry* owner = around ? ownerOf(memory) : nullptr;
+  if (!owner) return;
   const auto entry = around->entries_.find(owner->tensor.unsafeGetTensorImpl());
   const Wrapper* known = wrapperOf(entry == around->entries_.end() ? owner->tensor : entry->second->wrapper);
   if (known && known->memory().level == around->state_) around->checkShared(known->memory());

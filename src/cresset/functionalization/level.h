@@ -91,6 +91,10 @@ class Level final : public OperatorClient {
   };
   class ReadScope;
   const detail::ClientFrame* frameAround() const;
+  /// Null if the client is no level, or there is none.
+  static Level* levelOf(const detail::ClientFrame* frame) {
+    return frame ? dynamic_cast<Level*>(frame->client) : nullptr;
+  }
   OperatorClient* outer() const;
   void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
   bool passRead(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
