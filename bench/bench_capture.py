@@ -455,6 +455,61 @@ def first_steps(chosen, count=40):
         )
 
 
+SETTINGS = {"mode": "relu", "scale": 2.0}
+
+
+def configured(x, options):
+    if options["on"] and SETTINGS["mode"] == "relu" and options["n"] == 3:
+        return torch.relu(x)
+    return x
+
+
+def without_work(gm, _):
+    """A backend whose graphs return what they once returned: what is left of a call is the engine's own."""
+    kept = []
+
+    def run(*inputs):
+        if not kept:
+            with torch.no_grad():
+                kept.append(tuple(gm(*inputs)))
+        return kept[0]
+
+    return run
+
+
+def checks(rounds, calls=1000):
+    """What calls cost besides their graphs, and the checks of plans alone."""
+    x = torch.randn(1, 32)
+    layer = nn.TransformerEncoderLayer(32, 4, 64, norm_first=True, batch_first=True).eval()
+    chosen = [
+        ("a function of settings", configured, (x, {"on": True, "n": 3})),
+        ("16 layers", Mlp(), (x,)),
+        ("16 layers in nn.Sequential", nn.Sequential(*[nn.Linear(32, 32) for _ in range(16)]), (x,)),
+        ("a transformer layer", layer, (torch.randn(2, 5, 32),)),
+    ]
+    for name, function, arguments in chosen:
+        cresset.reset()  # plans of functions of one code
+        engines = {
+            "cresset": cresset.compile(function, backend=without_work),
+            "torch.compile": torch.compile(function, backend=without_work),
+        }
+        with torch.no_grad():
+            for run in engines.values():
+                for _ in range(WARM_UP):
+                    run(*arguments)
+            times = {engine: [] for engine in engines}
+            for _ in range(rounds):
+                for engine, run in engines.items():
+                    times[engine].append(time_of(run, arguments, calls))
+        own, peer = (min(each) * 1e6 for each in times.values())
+        found = [plan.checks for plan in cresset.explain(engines["cresset"]).plans if plan.applied > WARM_UP]
+        shown = " and ".join("unknown" if each is None else f"{each:.0f} ns" for each in found)
+        print(
+            f"{name}: {own:.2f} us, {own / peer:.2f} of torch.compile's {peer:.2f}; checks of plans: {shown}",
+            flush=True,
+        )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=40)
@@ -468,6 +523,7 @@ def main():
     parser.add_argument("--networks", nargs="?", const="", metavar="PART", help="networks instead of small programs")
     parser.add_argument("--programs", nargs="?", const="", metavar="PART", help="programs of users instead")
     parser.add_argument("--first-steps", action="store_true", help="what the first 40 calls cost")
+    parser.add_argument("--checks", action="store_true", help="what calls cost besides their graphs")
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
@@ -476,6 +532,9 @@ def main():
     chosen = loops() if options.loops else changes() if options.changes else chosen
     if options.lbfgs:
         lbfgs()
+        return
+    if options.checks:
+        checks(options.rounds)
         return
     chosen = chosen if options.programs is None else programs_of_users(part=options.programs)
     chosen = (each for each in chosen if options.only in each[0])

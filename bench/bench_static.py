@@ -4,6 +4,9 @@ Each program runs in a process of its own, with one thread; rounds of all engine
 faster the others are (median over rounds; with --least the least times are compared, of many short rounds, for machines that do other things too); then the arena of
 intermediate results against the least that any placement needs, and how often a run allocates memory for results.
 
+With --threads: how many calls of one static module 16 threads of Python make in the time in which 2 make one, rounds of both alternating, and of an eager module; what the process's memory grew by after the
+first round.
+
 With --memory: the most that the process's memory grows by during a call, at sizes at which tensors are most of it, each engine in a process of its own. All give back what a call took.
 """
 
@@ -12,12 +15,17 @@ import os
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 import torch
 from torch import Tensor, nn
 
 import cresset
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "tests", "python"))
+
+import convolutional_networks as networks
 
 
 class Cell(nn.Module):
@@ -119,6 +127,7 @@ PROGRAMS = {
     "dlrm_b64": lambda: recommendation(64),
     "deep_and_wide": lambda: (DeepAndWide(), (torch.randn(1, 1, 32), torch.randn(1, 1, 32), torch.randn(1, 50))),
     "bert4": lambda: (Bert(), (torch.randn(1, 64, 128),)),
+    "resnet18": lambda: (networks.ResNet18(), (torch.randn(1, 3, 224, 224),)),
 }
 
 
@@ -132,6 +141,7 @@ LARGE = {
         (torch.randn(1 << 16, 1, 32), torch.randn(1 << 16, 1, 32), torch.randn(1 << 16, 50)),
     ),
     "bert4": lambda: (Bert(), (torch.randn(64, 64, 128),)),
+    "resnet18": PROGRAMS["resnet18"],
 }
 
 
@@ -237,22 +247,80 @@ def measure(name, seconds, least):
         )
 
 
+def calls_per_second(run, args, count, seconds):
+    """Of `count` threads, each of which calls as often as it can."""
+    begin, counts = threading.Barrier(count + 1), [0] * count
+    end = [0.0]
+
+    def work(thread):
+        with torch.no_grad():
+            begin.wait()
+            while time.perf_counter() < end[0]:
+                run(*args)
+                counts[thread] += 1
+
+    threads = [threading.Thread(target=work, args=(thread,)) for thread in range(count)]
+    for thread in threads:
+        thread.start()
+    end[0] = time.perf_counter() + seconds
+    begin.wait()
+    for thread in threads:
+        thread.join()
+    return sum(counts) / seconds
+
+
+def compare_threads(name, seconds):
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    module, args = PROGRAMS[name]()
+    module.eval()
+    made = {"eager": module, "static": cresset.static_module(cresset.script(module))}
+    with torch.no_grad():
+        for run in made.values():
+            for _ in range(3):
+                run(*args)
+    cresset.wait_for_compilation()
+
+    def round_of_all():
+        return {
+            engine: [calls_per_second(run, args, count, seconds / 10) for count in (2, 16)]
+            for engine, run in made.items()
+        }
+
+    def resident():
+        line = next(line for line in open("/proc/self/status") if line.startswith("VmRSS"))
+        return int(line.split()[1]) / 1024
+
+    round_of_all()
+    before = resident()
+    rounds = [round_of_all() for _ in range(10)]
+    line = f"{name:15}"
+    for engine in made:
+        ratio = statistics.median(each[engine][1] / each[engine][0] for each in rounds)
+        calls = statistics.median(each[engine][1] for each in rounds)
+        line += f"   {engine} {calls:8.0f} calls a second, {ratio:.2f} of 2 threads'"
+    print(f"{line}   grew by {resident() - before:.1f} MB", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("programs", nargs="*", choices=[[], *PROGRAMS], help="all, unless named")
+    parser.add_argument("programs", nargs="*", choices=[[], *{**PROGRAMS, **LARGE}], help="all, unless named")
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--least", action="store_true", help="compare the least times")
     parser.add_argument("--memory", action="store_true", help="compare the memory of calls")
+    parser.add_argument("--threads", action="store_true", help="compare the throughput of 16 threads and 2")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--of", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.of:
         return memory_of_a_call(*arguments.of)
     if arguments.memory:
-        return [compare_memory(name) for name in LARGE if name in arguments.programs or not arguments.programs]
+        return [compare_memory(name) for name in arguments.programs or LARGE if name in LARGE]
+    if arguments.one and arguments.threads:
+        return compare_threads(arguments.one, arguments.seconds)
     if arguments.one:
         return measure(arguments.one, arguments.seconds, arguments.least)
-    for name in arguments.programs or PROGRAMS:
+    for name in [name for name in arguments.programs or PROGRAMS if name in PROGRAMS]:
         command = [
             sys.executable,
             __file__,
@@ -261,6 +329,7 @@ def main():
             "--seconds",
             str(arguments.seconds),
             *["--least"] * arguments.least,
+            *["--threads"] * arguments.threads,
         ]
         subprocess.run(command, check=True, env=os.environ)
 

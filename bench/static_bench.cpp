@@ -3,6 +3,8 @@
 //
 //   cresset-static-bench [NAME]   prints ns of processor time per node, the best of many rounds; of all, or of those
 //                                 whose names begin so
+//   cresset-static-bench threads  prints how many calls of one module 2 and 16 threads make in the same time: chains of
+//                                 eight and of 40 nodes
 //
 // Both are the difference of two lengths, so that what a call as a whole costs is in neither. The numerics are eager's:
 // others have kernels of their own, which have no peer.
@@ -21,10 +23,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "best_time.h"
@@ -64,7 +70,7 @@ std::function<void(int)> into(Compute compute) {
     compute(results->back(), arguments()[0], arguments()[1]);
   }
   return [results, compute](int n) {
-    const at::Tensor* x = &arguments()[0];
+    const at::Tensor* x = arguments().data();
     for (int i = 0; i < n; ++i) {
       compute((*results)[i % 2], *x, arguments()[1]);
       x = &(*results)[i % 2];
@@ -72,7 +78,7 @@ std::function<void(int)> into(Compute compute) {
   };
 }
 
-std::function<void(int)> boxed(const char* name, const char* overload, std::vector<c10::IValue> others) {
+std::function<void(int)> boxed(const char* name, const char* overload, const std::vector<c10::IValue>& others) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
   return [op, others](int n) {
     Stack stack;
@@ -122,11 +128,59 @@ void report(const Chain& chain) {
       node - direct);
 }
 
+/// Calls per second of `count` threads that share the module, each of which calls it as often as it can.
+double callsPerSecond(const StaticModule& model, size_t count) {
+  constexpr auto kTime = std::chrono::milliseconds(300);
+  std::atomic<bool> runs = true;
+  std::atomic<size_t> calls = 0;
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < count; ++i) {
+    threads.emplace_back([&] {
+      const c10::NoGradGuard without_gradients;
+      size_t own = 0;
+      for (; runs; ++own) model({arguments()[0], arguments()[1]});
+      calls += own;
+    });
+  }
+  std::this_thread::sleep_for(kTime);
+  runs = false;
+  for (std::thread& thread : threads) thread.join();
+  return static_cast<double>(calls) / std::chrono::duration<double>(kTime).count();
+}
+
+void reportThreads() {
+  constexpr size_t kFew = 2, kMany = 16, kTimes = 11;
+  StaticModuleOptions options;
+  options.enable_fusion = false;
+  for (const int length : kLengths) {
+    std::string source = "def chain(x: Tensor, y: Tensor):\n";
+    for (int i = 0; i < length; ++i) source += "    x = x * y\n";
+    CompilationUnit unit(source + "    return x\n");
+    const StaticModule model(unit.get_function("chain"), options);
+    callsPerSecond(model, kMany);
+    std::vector<double> ratios, calls;
+    for (size_t i = 0; i < kTimes; ++i) {
+      const double few = callsPerSecond(model, kFew);
+      calls.push_back(callsPerSecond(model, kMany));
+      ratios.push_back(calls.back() / few);
+    }
+    std::ranges::sort(ratios);
+    std::ranges::sort(calls);
+    std::printf(
+        "%2d nodes: %zu threads make %.0f calls a second, %.2f of what %zu make\n", length, kMany, calls[kTimes / 2],
+        ratios[kTimes / 2], kFew);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   setOption(Option::numerics, "exact");
   const c10::NoGradGuard without_gradients;
+  if (argc == 2 && std::string_view(argv[1]) == "threads") {
+    reportThreads();
+    return 0;
+  }
   const auto unary = [](auto kernel) {
     return into([kernel](at::Tensor& to, const at::Tensor& x, const at::Tensor&) { kernel(to, x); });
   };

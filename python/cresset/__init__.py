@@ -49,7 +49,7 @@ from ._errors import (
 )
 from ._freeze import freeze, optimize_for_inference, run_frozen_optimizations
 from ._graphs import parse_ir
-from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
+from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject, TopLevelTracedModule, TracedModule
 from ._optimization import (
     explain,
     get_execution_mode,
@@ -130,6 +130,8 @@ __all__ = [
     "ScriptWarning",
     "StaticModule",
     "StaticRuntime",
+    "TopLevelTracedModule",
+    "TracedModule",
     "TracerWarning",
     "TracingCheckError",
     "UserError",

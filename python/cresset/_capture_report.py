@@ -83,6 +83,8 @@ class Stretch:
     #: Nanoseconds of a run, and of one that ended early, on average; None if none was measured (one in sixteen is).
     time: float | None = None
     lost: float | None = None
+    #: The fewest nanoseconds that its reads and checks took where what they read had not changed; None if none was measured.
+    checks: float | None = None
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,8 @@ def _of_plan(plan):
     several = plan.first_line != plan.last_line
     where = f"lines {plan.first_line} to {plan.last_line}" if several else f"line {plan.first_line}"
     graph = f", graph of {plan.graph_calls} calls" if plan.graph_calls else ""
-    time = "" if plan.time is None else f" ({_shown(plan.time)} each)"
+    checks = "" if plan.checks is None else f", of which checks {_shown(plan.checks)}"
+    time = "" if plan.time is None else f" ({_shown(plan.time)} each{checks})"
     lost = "" if plan.lost is None else f" ({_shown(plan.lost)} each, for nothing)"
     return f"plan of {where}{graph}: ran {plan.applied}{time}, checks failed {plan.failed}, raised {plan.raised}{lost}"
 
@@ -451,9 +454,9 @@ _READS = {"LoadSlot", "LoadConst", "LoadGlobal", "LoadCell", "LoadFree", "FreeCe
 
 def stretch_of(code, start, plan):
     first, last = line_at(code, start), line_at(code, plan.end - 1 if plan.end > start else plan.end)
-    time, lost = (None if each < 0 else each for each in plan.times)
+    time, lost, checks = (None if each < 0 else each for each in plan.times)
     failures = failures_of(code, plan, plan.steps)
-    return Stretch(first, last, *plan.counts, plan.info.num_calls, failures, time, lost)
+    return Stretch(first, last, *plan.counts, plan.info.num_calls, failures, time, lost, checks)
 
 
 def runs_of(code, notes, python, starts):

@@ -156,8 +156,8 @@ class _ModuleType:
 _shared_types = weakref.WeakValueDictionary()  # key of a description: its _ModuleType
 
 
-def convert(module, compile_methods=True, share_types=True, scope=None):
-    """``module`` as a RecursiveScriptModule that holds its parameters, buffers and attributes.
+def convert(module, compile_methods=True, share_types=True, scope=None, wrapper=RecursiveScriptModule):
+    """``module`` as a script module that holds its parameters, buffers and attributes.
 
     Args:
         compile_methods: whether ``forward``, exported methods, properties and hooks are compiled. If not, the result has
@@ -166,12 +166,13 @@ def convert(module, compile_methods=True, share_types=True, scope=None):
             of functions by name; its method ``key`` tells it from others.
         share_types: whether the class may be one that another module with an equal description uses, or will use.
         scope: the local variables of the caller, which annotations may name.
+        wrapper: the class of the result and of its submodules.
     """
     if isinstance(module, ScriptModule):
         return module
     if compile_methods is True or callable(compile_methods):
         _compile_classes(module)
-    conversion = _Conversion(compile_methods, share_types)
+    conversion = _Conversion(compile_methods, share_types, wrapper)
     result = _C._in_session(lambda: conversion.convert(module), scope)
     if compile_methods is True:
         for name, value in conversion.functions_of(module).items():
@@ -322,9 +323,10 @@ def _adopt(module):
 class _Conversion:
     """One call of convert: a module that occurs twice below the root is converted once."""
 
-    def __init__(self, compile_methods, share_types):
+    def __init__(self, compile_methods, share_types, wrapper=RecursiveScriptModule):
         self._compile_methods = compile_methods
         self._share_types = share_types
+        self._wrapper = wrapper
         self._types = {}  # id of a module: its _ModuleType
         self._converted = {}  # id of a module: its script module
         self._prepared = {}  # id of a module: what its __prepare_scriptable__ gave
@@ -343,7 +345,7 @@ class _Conversion:
         handle, module_type = self.make(module, methods)
         if known is not None:
             return known
-        result = RecursiveScriptModule(handle)
+        result = self._wrapper(handle)
         result._non_persistent_buffers_set = set(module._non_persistent_buffers_set)
         _take_python_state(result, module, module_type)
         self._converted[id(module)] = result

@@ -435,14 +435,34 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
 _C._set_module_call(ScriptModule)
 
 
-class RecursiveScriptModule(ScriptModule):
-    """What :func:`cresset.script`, :func:`cresset.trace` and :func:`cresset.load` return."""
+def _wrap_object(self, handle=None):
+    if not isinstance(handle, _C._Object):
+        raise TypeError(
+            f"{type(self).__name__} objects are made by Cresset: of modules, by cresset.script and cresset.trace; of "
+            "archives, by cresset.load"
+        )
+    ScriptModule.__init__(self)
+    attach(self, handle)
 
-    def __init__(self, handle=None):
-        if not isinstance(handle, _C._Object):
-            raise TypeError("RecursiveScriptModule objects are made by cresset.script, cresset.trace and cresset.load")
-        super().__init__()
-        attach(self, handle)
+
+class RecursiveScriptModule(ScriptModule):
+    """What :func:`cresset.script` and :func:`cresset.load` return, and their submodules."""
+
+    __init__ = _wrap_object
+
+
+class TracedModule(ScriptModule):
+    """A submodule of what :func:`cresset.trace` returns. It is printed with the name of the class that it was made of."""
+
+    __init__ = _wrap_object
+
+    def _get_name(self):
+        return self.original_name
+
+
+class TopLevelTracedModule(TracedModule):
+    """What :func:`cresset.trace` returns for a module. What :func:`cresset.load` makes of its archive is a
+    :class:`cresset.RecursiveScriptModule`."""
 
 
 def _slice(container, modules, index):
@@ -498,8 +518,8 @@ def _wrap_like(module, handle):
 
 
 def _wrapper_like(module, handle):
-    if type(module) is RecursiveScriptModule:
-        return RecursiveScriptModule(handle)
+    if type(module) in (RecursiveScriptModule, TracedModule, TopLevelTracedModule):
+        return type(module)(handle)
     result = type(module).__new__(type(module))
     torch.nn.Module.__init__(result)
     attach(result, handle)
@@ -512,6 +532,8 @@ def _wrapper_like(module, handle):
 def _copy_python_state(old, new, memo):
     """Hooks and attributes of the user's go along with a deep copy, as they do for nn.Module."""
     # What __setstate__ has put into the copy is not what the original holds under the same name.
+    if type(old) is TracedModule:
+        new.__class__ = TracedModule
     restored = old._c.method("__getstate__") is not None and old._c.method("__setstate__") is not None
     for name in () if restored else (*old._parameters, *old._buffers):
         before, after = old._c.getattr(name), new._c.getattr(name)
@@ -627,7 +649,7 @@ def wrap(handle):
     return _object_class(handle)(handle)
 
 
-for _class in (ScriptModule, RecursiveScriptModule, ScriptObject):
+for _class in (ScriptModule, RecursiveScriptModule, TracedModule, TopLevelTracedModule, ScriptObject):
     _class.__module__ = "cresset"
 
 _C._set_wrappers(wrap, (ScriptModule, ScriptObject))

@@ -29,7 +29,7 @@ from . import (
 )
 from ._backends import to_backend
 from ._errors import UserError
-from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject, wrap
+from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject, TopLevelTracedModule, TracedModule, wrap
 from ._optimization import last_executed_optimized_graph, optimized_execution, set_fusion_strategy
 from ._profile import ScriptProfile
 
@@ -344,8 +344,8 @@ def _replacements():
         "ScriptFunction": _C.ScriptFunction,
         "ScriptModule": ScriptModule,
         "ScriptWarning": _errors.ScriptWarning,
-        "TopLevelTracedModule": RecursiveScriptModule,
-        "TracedModule": RecursiveScriptModule,
+        "TopLevelTracedModule": TopLevelTracedModule,
+        "TracedModule": TracedModule,
         "TracerWarning": _trace.TracerWarning,
         "TracingCheckError": _trace.TracingCheckError,
         "_set_fusion_strategy": set_fusion_strategy,

@@ -224,7 +224,8 @@ class StaticRuntime:
         than ``least_apart`` if no result took an operand's place;
         ``sum_bytes`` are those of the results together. ``output_slots`` results of ``output_bytes`` leave the module.
         The arena that is there has ``held_bytes``: as many as the largest run needed.
-        ``allocations`` are those of the last run: arenas, results that outgrew theirs, results that leave.
+        ``allocations`` are those of the last run for results that were planned: arenas, results that outgrew theirs, results
+        that leave. They do not count what operators allocate themselves, nor tensors that a loop carries to its next iteration.
         """
         return self._c.memory()
 

@@ -18,7 +18,7 @@ from torch.nn.utils import parametrize
 from torch.utils import _pytree
 
 from . import _C, passes
-from ._objects import ScriptModule
+from ._objects import ScriptModule, TopLevelTracedModule, TracedModule
 from ._runtime import scripting_is_off
 from ._traced_lists import settled
 from ._traced_numbers import forget
@@ -298,7 +298,9 @@ def _trace_methods(mod, inputs, *, strict, force_outplace, by_name, call):
     for child in mod.modules():
         if child._backward_hooks or child._backward_pre_hooks:
             raise ValueError(f"Modules that have backward hooks assigned can't be compiled: {child}")
-    module = convert(mod, compile_methods="exported", share_types=False)
+    module = convert(mod, compile_methods="exported", share_types=False, wrapper=TracedModule)
+    if type(module) is TracedModule:
+        module.__class__ = TopLevelTracedModule
     paths = {}
     for path, child in mod.named_modules():
         paths[id(child)] = path.split(".") if path else []

@@ -1129,6 +1129,7 @@ def main():
     kinds = [{}, WITH_BACKEND] if sys.argv[3:] == ["graphs"] else [{}]
     ran = differ = 0
     torch.set_num_threads(1)  # tensors are small
+    _frames.compare_cached_reads(True)
     warnings.filterwarnings("ignore", "Full backward hook is firing")
     if sys.argv[3:] == ["rows"]:
         print(f"{len(rows())} rows: the programs agree; plans ran: {dict(compare_rows(range(first, first + count)))}")

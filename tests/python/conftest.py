@@ -2,6 +2,7 @@
 
 import faulthandler
 import gc
+import importlib
 import os
 import signal
 from pathlib import Path
@@ -35,6 +36,9 @@ torch.jit._builtins._register_builtin = register_and_keep
 
 #: Before any test's import: modules of torch.testing register operators of their own.
 operators_of_torch = torch._C._dispatch_get_all_op_names()
+
+# What captured plans take from earlier runs is compared with what they would read.
+importlib.import_module("cresset._frames").compare_cached_reads(True)
 
 
 def known_failures():

@@ -263,6 +263,30 @@ def module_original_name(J):
 
 
 @row("module")
+def classes_of_traced_modules(J):
+    inner = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    m = J.trace(nn.Sequential(inner, nn.Linear(2, 2)), torch.ones(1, 2))
+    methods = J.trace_module(nn.Sequential(inner), {"forward": torch.ones(1, 2)})
+    holder = J.script(nn.Sequential(m, nn.ReLU()))
+    loaded = J.load(io.BytesIO(m.save_to_buffer()))
+    kinds = [type(each).__name__ for top in (m, methods, holder, loaded) for each in top.modules()]
+    tests = [
+        isinstance(each, kind)
+        for each in (m, next(m.children()), loaded)
+        for kind in (J.TopLevelTracedModule, J.TracedModule, J.ScriptModule, J.RecursiveScriptModule)
+    ]
+    return (
+        kinds,
+        tests,
+        str(m),
+        str(holder),
+        str(loaded),
+        m._get_name(),
+        [type(each).__name__ for each in J.freeze(m.eval()).modules()],
+    )
+
+
+@row("module")
 def module_buffers_written(J):
     class M(nn.Module):
         def __init__(self):

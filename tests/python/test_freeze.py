@@ -224,6 +224,108 @@ def test_calls_through_interfaces_are_inlined():
     assert torch.equal(frozen(torch.ones(2)), torch.full((2,), 2.0))
 
 
+class Counts(torch.nn.Module):
+    count: int
+
+    def __init__(self, count):
+        super().__init__()
+        self.count = count
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count += 1
+        return x * self.count
+
+
+class Collects(torch.nn.Module):
+    found: List[torch.Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.found = [torch.ones(2)]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.found[0] = self.found[0] + x
+        return self.found[0] * 2
+
+
+class ThroughStates(torch.nn.Module):
+    inner: AppliesHere
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner.forward(x) + 1
+
+
+class ThroughAssigned(torch.nn.Module):
+    inner: AppliesHere
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.other = Counts(3), Collects()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.inner.forward(x)
+        self.inner = self.other
+        return self.inner.forward(y)
+
+
+@cresset.interface
+class Multiplies:
+    def times(self, x: torch.Tensor) -> torch.Tensor:
+        pass
+
+
+class Multiplier:
+    def __init__(self, by: int):
+        self.by = by
+
+    def times(self, x: torch.Tensor) -> torch.Tensor:
+        self.by += 1
+        return x * self.by
+
+
+class ThroughClass(torch.nn.Module):
+    inner: Multiplies
+
+    def __init__(self):
+        super().__init__()
+        self.inner = Multiplier(3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner.times(x)
+
+
+INTERFACES = {
+    "class": ThroughClass,
+    "one": lambda: ThroughStates(Counts(2)),
+    "two_classes": lambda: torch.nn.Sequential(ThroughStates(Counts(3)), ThroughStates(Collects())),
+    "two_objects": lambda: torch.nn.Sequential(ThroughStates(Counts(3)), ThroughStates(Counts(5))),
+    "assigned": ThroughAssigned,
+}
+
+
+@pytest.mark.parametrize("name", INTERFACES)
+def test_modules_behind_interfaces_that_stay(name, tmp_path):
+    """Their attributes have the type that the code believes them to have: in archives and for the verifier, too."""
+    module, x = INTERFACES[name]().eval(), torch.ones(2)
+    expected = [module(x) for _ in range(3)]
+
+    def frozen():
+        return cresset.freeze(cresset.script(INTERFACES[name]().eval()))
+
+    def saved(load):
+        frozen().save(str(tmp_path / "frozen.pt"))
+        return load(str(tmp_path / "frozen.pt"))
+
+    assert ("CallMethod" in str(frozen().graph)) == (name in ("two_classes", "assigned"))
+    static = cresset.static_module(cresset.script(INTERFACES[name]().eval()))
+    for run in (frozen(), static, saved(cresset.load), saved(torch.jit.load)):
+        assert all(torch.equal(run(x), result) for result in expected)
+
+
 def test_lists_that_are_handed_out_are_new():
     class Lists(torch.nn.Module):
         def __init__(self):

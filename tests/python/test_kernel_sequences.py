@@ -239,3 +239,23 @@ def test_several_products_too_large():
             torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
     text = "\n".join(kernels(script))
     assert text.count("no kernel for 300x300") == 3, text
+
+
+def test_what_products_too_large_make_is_joined_by_itself():
+    """It would be needed until the kernels after the join have run. What kernels make is joined where it is computed."""
+    script, eager = compiled(
+        "a, b, c = torch.mm(x, y), torch.mm(y, x), torch.mm(x, x)",
+        "d = torch.cat([a, b, c * 2], 1)",
+        "e = torch.softmax(d, 1)",
+        "f = torch.stack([e * 2, torch.tanh(d), d], 1)",
+        "return (f + 1).sum(2)",
+    )
+    for size in (300, 12):  # too large, then not
+        x, y = torch.randn(2, size, size, generator=torch.Generator().manual_seed(3)) * 0.1
+        for _ in range(2):
+            found, expected = script(x, y), eager(x, y)
+            torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
+            assert found.stride() == expected.stride()
+    lines = [line.strip() for line in kernels(script)]
+    cat, stack = (lines.index(f"kernels: {name} of what is not computed in place") + 1 for name in ("cat", "stack"))
+    assert "calls of 300x900" not in lines[cat] and "calls of 300x900" in lines[stack], lines

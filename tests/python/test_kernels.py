@@ -353,6 +353,30 @@ def test_bools_with_a_factor(factor):
                 assert torch.equal(found, expected) and torch.equal(negated, expected.logical_not())
 
 
+@pytest.mark.parametrize("call", ["sin(x)", "cos(x)", "tan(x)", "fmod(x, y)", "remainder(x, y)", "floor_divide(x, y)"])
+def test_rare_arguments_among_others(call):
+    """Some functions compute what few numbers need only where a vector has such a number: the others' bits don't change."""
+    script = cresset.CompilationUnit(f"def f(x: Tensor, y: Tensor):\n  return torch.{call} + 0.0\n").f
+    x, y = torch.randn(75) * 10, torch.rand(75) + 0.5
+    with cresset.options.override(kernels="now", numerics="default"), torch.no_grad():
+        alone = script(x, y)
+        for rare in (3e38, -2e9, float("inf"), float("nan"), 0.0):
+            for places in ([0], [40], [74], [3, 9, 33, 70], range(75)):
+                mixed = x.clone()
+                mixed[list(places)] = rare
+                found, others = script(mixed, y), [i for i in range(75) if i not in places]
+                assert torch.equal(found[others], alone[others])
+                for i in places:
+                    one = script(mixed[i : i + 1], y[i : i + 1])
+                    assert torch.equal(found[i : i + 1], one) or (found[i].isnan() and one.isnan())
+                    if "fmod" in call and rare == rare:
+                        true = torch.fmod(mixed.double(), y.double())[i].float()
+                        assert found[i] == true or (found[i].isnan() and true.isnan())
+                    if "(x)" in call:
+                        true = getattr(torch, call[:3])(mixed[i].double()).float()
+                        torch.testing.assert_close(found[i], true, rtol=2e-7, atol=0, equal_nan=True)
+
+
 def test_remainders():
     """They are exact, whatever the quotients; eager PyTorch's are not where those are large."""
     generator = torch.Generator().manual_seed(0)
@@ -546,6 +570,53 @@ def test_layouts():
             for found, wanted in zip(script(a, b), expected):
                 assert torch.equal(found, wanted) and found.stride() == wanted.stride()
     assert launches() > before + 50
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int8, torch.int64], ids=str)
+def test_inputs_that_lie_oppositely(dtype):
+    """Elements that lie apart in one input and next to each other in another are computed in tiles: whole ones, and what
+    is left of them in both directions; results too; what rows have in common is computed once for each."""
+
+    def two(x, y):
+        z = x * y + x
+        return torch.abs(z), y * 2 - z
+
+    def opposite_results(x, y):
+        return x * 2 - 1, y * y
+
+    def with_rows(x, y):
+        row = torch.abs(x[:, :1] * 2)
+        return torch.where(x > row, y, x) * row
+
+    def mixed(x, y):
+        return x * y.to(torch.float64) > 0.5
+
+    scripts = [cresset.script(f) for f in (two, opposite_results, with_rows, mixed)]
+    before, calls = launches(), 0
+    for rows, columns in [(16, 16), (17, 31), (15, 40), (40, 15), (33, 64), (5, 100), (64, 200)]:
+        x, y = (torch.randn(2, rows, columns) * 3).to(dtype)
+        wide = torch.empty(columns, 3 * rows, dtype=dtype)
+        for transposed in (y.t().contiguous().t(), wide[:, rows : 2 * rows].t().copy_(y)):
+            for a, b in [(x, transposed), (transposed, x)]:
+                for script, f in zip(scripts, (two, opposite_results, with_rows, mixed)):
+                    calls += 1
+                    found, expected = (r if isinstance(r, tuple) else (r,) for r in (script(a, b), f(a, b)))
+                    for one, wanted in zip(found, expected):
+                        assert torch.equal(one, wanted) and one.stride() == wanted.stride(), (f, a.shape, a.stride())
+    assert launches() - before >= calls
+
+
+def test_tiles_in_other_dimensions_than_the_last_two():
+    script, before = cresset.script(chain), launches()
+    x = torch.randn(20, 3, 35, 18)
+    for order in itertools.permutations(range(4)):
+        back = [order.index(d) for d in range(4)]
+        y = torch.randn([x.shape[d] for d in order]).permute(back)
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            for found, wanted in zip(script(x, y), chain(x, y)):
+                assert torch.equal(found, wanted) and found.stride() == wanted.stride()
+    assert launches() >= before + 48
 
 
 def test_images():

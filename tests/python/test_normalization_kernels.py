@@ -128,3 +128,63 @@ def f(x: Tensor, g: Tensor, w: Tensor, m: Tensor, r: Tensor):
                     error, allowed = (ours.double() - right).abs().max(), (theirs.double() - right).abs().max()
                     assert error <= 2 * allowed + 1e-6 * (1 + right.abs().max())
             assert launches() > before or len(size) == normal or dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("parameters", ["None, None", "w, None", "None, b", "w, b"])
+@pytest.mark.parametrize("size", [(4, 6), (64, 128), (1, 2), (3, 96)], ids=str)
+def test_groups_of_rows(size, parameters):
+    """Channels of one element each, which lie in one row: one kernel, as layer norm's."""
+    script, eager = both(
+        f"def f(x: Tensor, w: Tensor, b: Tensor):\n  return torch.group_norm(x, 2, {parameters}, 1e-5)"
+    )
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        x, _, _, _, w, b = arguments(size, dtype)
+        for i, a in enumerate(layouts(x)):
+            before = launches()
+            found, expected, truth = script(a, w, b), eager(a, w, b), eager(a.double(), w.double(), b.double())
+            assert launches() > before or i > 0 or dtype == torch.bfloat16
+            assert found.stride() == expected.stride() and found.dtype == expected.dtype
+            error, allowed = (found.double() - truth).abs(), (expected.double() - truth).abs()
+            assert (error <= 2 * allowed + 64 * torch.finfo(dtype).eps * (1 + truth.abs().max())).all()
+
+
+def test_groups_that_raise():
+    for call, size in (
+        ("torch.group_norm(x, 4, None, None)", (3, 6)),
+        ("torch.group_norm(x, 2, w[:1], None)", (3, 6)),
+        ("torch.group_norm(x, 2, w[:3], None)", (3, 6)),
+        ("torch.group_norm(x, 2, None, w[:3])", (3, 6)),
+        ("torch.group_norm(x, 0, None, None)", (3, 6)),
+        ("torch.group_norm(x, 4, None, None)", (3, 6, 5)),
+        ("torch.relu(torch.group_norm(x, 4, None, None))", (3, 6, 5, 2)),
+        ("torch.relu(torch.group_norm(x, 2, w[:3], None))", (3, 6, 5, 2)),
+    ):
+        script, eager = both(f"def f(x: Tensor, w: Tensor):\n  return {call}")
+        x, w = torch.randn(size), torch.randn(size[1])
+        with pytest.raises(RuntimeError) as expected:
+            eager(x, w)
+        for _ in range(2):
+            with pytest.raises(RuntimeError) as found:
+                script(x, w)
+            assert str(expected.value).splitlines()[0] in str(found.value)
+    script, eager = both("def f(x: Tensor):\n  return torch.group_norm(x, 2)")
+    assert script(torch.randn(0, 6)).shape == (0, 6)
+
+
+@pytest.mark.parametrize("parameters", ["None, None", "w, None", "None, b", "w, b"])
+@pytest.mark.parametrize("call", ["CALL", "torch.relu(CALL)", "torch.sigmoid(CALL) * CALL", "CALL.sum(1)"])
+def test_groups_of_images(call, parameters):
+    """Statistics by one kernel, and a factor and a summand for each channel, which neighbours join; as PyTorch lays it out."""
+    program = call.replace("CALL", f"torch.group_norm(x, 2, {parameters}, 1e-3)")
+    script, eager = both(f"def f(x: Tensor, w: Tensor, b: Tensor):\n  return {program}")
+    for size, dtype in itertools.product(
+        [(2, 6, 5, 7), (3, 4, 33), (1, 8, 2, 3, 4), (2, 2, 1, 1)], [torch.float32, torch.float64]
+    ):
+        x, _, _, _, w, b = arguments(size, dtype)
+        for i, a in enumerate(layouts(x)):
+            before = launches()
+            found, expected, truth = script(a, w, b), eager(a, w, b), eager(a.double(), w.double(), b.double())
+            assert i > 0 or launches() > before + 1
+            assert found.stride() == expected.stride() and found.dtype == expected.dtype
+            error, allowed = (found.double() - truth).abs(), (expected.double() - truth).abs()
+            assert (error <= 2 * allowed + 128 * torch.finfo(dtype).eps * (1 + truth.abs().max())).all()

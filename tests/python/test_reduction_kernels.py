@@ -80,17 +80,38 @@ CALLS = {
         "torch.ops.aten.nll_loss_backward(x[0, 0], x, y.argmax(1), y[0], 2, -100, y[0, 0])",
         "torch.ops.aten.nll_loss_backward(x[:, 0].contiguous(), x, y.argmax(1), None, 0, -100, y[0, 0])",
     ],
+    "aten::nll_loss_nd": [
+        f"torch._C._nn.nll_loss_nd(x, y.argmax(1), {weight}, 0, {ignored})"
+        for weight, ignored in (("None", 1), ("y[0]", -100))
+    ],
     "aten::layer_norm": [
         "torch.layer_norm(x, [x.size(1)])",
         "torch.layer_norm(x, [x.size(1)], y[0], y[-1], 0.1)",
         "torch.layer_norm(x, [x.size(0), x.size(1)], y, None)",
     ],
     "aten::native_layer_norm": ["torch.native_layer_norm(x, [x.size(1)], y[0], None, 1e-3)"],
-    "aten::rms_norm": ["torch.rms_norm(x, [x.size(1)], None, 1e-3)", "torch.rms_norm(x, [x.size(1)], y[0], 1e-3)"],
+    "aten::rms_norm": [
+        "torch.rms_norm(x * 1e-3, [x.size(1)])",
+        "torch.rms_norm(x, [x.size(1)], None, 1e-3)",
+        "torch.rms_norm(x, [x.size(1)], y[0], 1e-3)",
+    ],
     "aten::mse_loss": [f"torch.nn.functional.mse_loss(x, y, reduction='{r}')" for r in ("none", "mean", "sum")],
     "aten::l1_loss": [f"torch.nn.functional.l1_loss(x, y, reduction='{r}')" for r in ("none", "mean", "sum")],
     "aten::smooth_l1_loss": [
         f"torch.nn.functional.smooth_l1_loss(x, y, reduction='{r}', beta=0.5)" for r in ("none", "mean")
+    ],
+    "aten::soft_margin_loss": [
+        f"torch.nn.functional.soft_margin_loss(x, y, reduction='{r}')" for r in ("none", "mean", "sum")
+    ],
+    "aten::binary_cross_entropy": [
+        f"torch.nn.functional.binary_cross_entropy(x.sigmoid(), y.sigmoid(), {weight}, reduction='{r}')"
+        for r in ("none", "mean", "sum")
+        for weight in ("None", "y")
+    ],
+    "aten::binary_cross_entropy_with_logits": [
+        f"torch.nn.functional.binary_cross_entropy_with_logits(x, y, {weights}, reduction='{r}')"
+        for r in ("none", "mean", "sum")
+        for weights in ("None", "x[0], pos_weight=y[0]")
     ],
     "aten::huber_loss": [f"torch.nn.functional.huber_loss(x, y, reduction='{r}', delta=0.7)" for r in ("none", "sum")],
 }
@@ -321,6 +342,51 @@ def test_groups(program):
                 assert found.stride() == expected.stride()
                 torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3, equal_nan=True)
     assert launches() - before >= calls
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "(x * y).sum(0)",
+        "(x - y).amax(1), (x - y).sum(1)",
+        "(x * y).argmax(1)",
+        "(x + y).softmax(0)",
+        "(x * y).softmax(1)",
+        "(x * y).cumsum(1)",
+        "(x * y).var([1])",
+        "(x - x.mean(1, keepdim=True)) * y",
+        "x.sum(0), y.sum(0)",
+    ],
+)
+def test_inputs_that_lie_oppositely(program):
+    """The bits are those of inputs that lie alike, whatever is read in tiles."""
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        script, _ = compiled(program, (0, 0))
+        for size in [(17, 33), (64, 48), (16, 1500), (1500, 20), (40, 2090), (3, 100)]:
+            x, y = torch.randn(2, *size, generator=torch.Generator().manual_seed(1)).to(dtype)
+            before = launches()
+            alike = as_list(script(x, y))
+            for a, b in [(x, y.t().contiguous().t()), (x.t().contiguous().t(), y)]:
+                for found, expected in zip(as_list(script(a, b)), alike, strict=True):
+                    assert torch.equal(found, expected)
+            assert launches() - before >= 3
+
+
+def test_reductions_of_inputs_that_lie_oppositely_are_apart():
+    """Each is faster by itself if there are many elements, and nothing is computed before it."""
+    with cresset.options.override(kernels="now"):
+        for program, is_one in [
+            ("x.sum(0) + y.sum(0)", False),
+            ("(x * y).sum(0) + y.sum(0)", True),
+            ("torch.exp(x).sum(0) + y.sum(0)", True),
+        ]:
+            script, eager = compiled(program, (0, 0))
+            for size, is_few in [(20, True), (300, False)]:
+                x, y = torch.randn(size, size), torch.randn(size, size)
+                for a, b, are_alike in [(x, y, True), (x, y.t(), False), (x.t(), y, False)]:
+                    before = launches()
+                    torch.testing.assert_close(script(a, b), eager(a, b), rtol=1e-4, atol=1e-4)
+                    assert (launches() > before) == (is_one or is_few or are_alike), (program, size, a.stride())
 
 
 def test_classes():

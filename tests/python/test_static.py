@@ -767,6 +767,27 @@ def test_results_take_places_of_operands(name):
             assert equal(outcome(apart, args), outcome(static, args))
 
 
+def test_stacks_of_every_layout():
+    """PyTorch's own kernel takes the first tensor for contiguous, and writes beyond the result if it is not."""
+    x = torch.randn(17, 34)
+    kinds = [
+        lambda: x[:, :17],
+        lambda: x[:, ::2],
+        lambda: x[:, :17].t(),
+        lambda: x[:, :17].clone(),
+        lambda: x[:1, :17].expand(17, 17),
+    ]
+    for dim, count in itertools.product((0, 1, 2, -1, -3), (1, 2, 3)):
+        names = ", ".join("abc"[:count])
+        unit = cresset.CompilationUnit(f"def f({names}):\n    return torch.stack([{names}], {dim}) * 1\n")
+        runtime = cresset.static_module(unit.f, enable_fusion=False).runtime()
+        for chosen in itertools.product(kinds, repeat=count):
+            parts = [kind() for kind in chosen]
+            found, expected = runtime(*parts), torch.stack(parts, dim)
+            assert torch.equal(found, expected) and found.stride() == expected.stride()
+        assert any(node.kind == "out variant" and "stack" in node.what for node in runtime.report().plans[0].nodes)
+
+
 def test_places_of_operands_make_arenas_smaller():
     unit = cresset.CompilationUnit(REUSE)
     x = torch.randn(16, 16)

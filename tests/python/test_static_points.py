@@ -6,10 +6,12 @@ import math
 import os
 import threading
 import warnings
+from typing import List, Tuple
 
 import pytest
 import torch
 from script_compare import same as equal
+from torch.autograd import forward_ad
 
 import cresset
 
@@ -193,6 +195,56 @@ def test_gradients_are_refused_wherever_a_call_comes_from():
             with pytest.raises(cresset.UserError, match=f"argument '{name}' requires one.*detach"):
                 call(*args)
     assert torch.equal(static(x, {"a": [leaf.detach()]}), torch.mm(x, leaf.detach()))
+
+
+@pytest.mark.parametrize("options", [{}, {"enable_fusion": False, "manage_output_tensors": True}])
+def test_tangents_go_through(options):
+    """Calls with them run unoptimized; what is in attributes that stay is seen by operators."""
+
+    class Tangents(torch.nn.Module):
+        state: torch.Tensor
+
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("state", torch.ones(3, 3))
+
+        def forward(self, x, pair: Tuple[torch.Tensor, List[torch.Tensor]], write: bool):
+            a = torch.mm(x, pair[0])
+            b = torch.mm(x, x)
+            b.add_(pair[1][0])
+            c, d = (torch.relu(a) * 2 + b).chunk(2, 1)
+            if write:
+                self.state = torch.sigmoid(x)
+            return torch.cat([d, c], 1).mm(self.state), torch.softmax(a, 1).sum(0)
+
+    module = Tangents().eval()
+    plain, static = cresset.script(module), cresset.static_module(cresset.script(module), **options)
+    runtime = static.runtime()
+    values = [torch.randn(3, 3) for _ in range(3)]
+
+    def tangents(run, k, write):
+        with forward_ad.dual_level():
+            x, y, z = (forward_ad.make_dual(v, torch.ones(3, 3)) if i == k else v for i, v in enumerate(values))
+            return [forward_ad.unpack_dual(result).tangent for result in run(x, (y, [z]), write)]
+
+    for grad in (True, False):
+        with torch.set_grad_enabled(grad):
+            for run in (module, runtime):
+                run(values[0], (values[1], [values[2]]), True)
+            for k in (0, 1, 2, 3, 0):
+                expected, found = tangents(module, k, False), tangents(runtime, k, False)
+                assert all((a is None) == (b is None) for a, b in zip(expected, found, strict=True)), k
+                torch.testing.assert_close(found, expected)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(values[0], torch.ones(3, 3))
+        for run in (plain, runtime):
+            run(dual, (values[1], [values[2]]), True)
+        results = [run(values[0], (values[1], [values[2]]), False)[0] for run in (plain, runtime)]
+        expected, found = (forward_ad.unpack_dual(result).tangent for result in results)
+        torch.testing.assert_close(found, expected)
+    with forward_ad.dual_level(), pytest.raises(cresset.UserError, match="strict.*tangents"):
+        dual = forward_ad.make_dual(values[0], torch.ones(3, 3))
+        cresset.static_module(plain, strict=True)(dual, (values[1], [values[2]]), False)
 
 
 class Small(torch.nn.Module):

@@ -109,6 +109,10 @@ def variants(values):
 
     yield with_others(lambda t: t.transpose(0, -1).contiguous().transpose(0, -1) if t.dim() > 1 else spread(t))
     yield with_others(corner)
+    for i, value in enumerate(values):  # one of a list unlike the others
+        if isinstance(value, (list, tuple)) and value and all(isinstance(item, torch.Tensor) for item in value):
+            for k in {0, len(value) - 1}:
+                yield [*values[:i], [*value[:k], beside(value[k]), *value[k + 1 :]], *values[i + 1 :]]
     if any(value.dim() == 4 for value in tensors_in(values)):
         yield with_others(lambda t: t.contiguous(memory_format=torch.channels_last) if t.dim() == 4 else t)
     yield with_others(lambda t: t[:0] if t.dim() else t)
@@ -116,6 +120,11 @@ def variants(values):
         for dtype in (torch.float64, torch.int32, torch.bfloat16):
             yield [*values[:i], values[i].to(dtype), *values[i + 1 :]]
         yield [*values[:i], values[i].sum().to(values[i].dtype), *values[i + 1 :]]
+
+
+def beside(tensor):
+    """Of the same sizes, with another tensor beside it."""
+    return torch.cat([tensor, tensor], -1)[..., : tensor.size(-1)] if tensor.dim() else tensor
 
 
 def corner(tensor):

@@ -692,6 +692,54 @@ def test_what_packs_weights(call, message):
         cresset.CompilationUnit(text).f(torch.ones(2, 32), torch.zeros(16, 16, dtype=torch.uint8), *weights)
 
 
+#: The bias is the packed weights'; operators don't look at those that they get.
+QUANTIZED_CELLS = """
+def lstm(x, h, wx, wh, bias: Optional[Tensor]):
+    px, ph = torch.ops.quantized.linear_prepack(wx, bias), torch.ops.quantized.linear_prepack(wh, bias)
+    return torch.ops.quantized.quantized_lstm_cell_dynamic(x, [h, h], px, ph, x, x)
+def gru(x, h, wx, wh, bias: Optional[Tensor]):
+    px, ph = torch.ops.quantized.linear_prepack(wx, bias), torch.ops.quantized.linear_prepack(wh, bias)
+    return torch.ops.quantized.quantized_gru_cell_dynamic(x, h, px, ph, x, x)
+"""
+
+
+def weights_of_cell(rows):
+    return [torch.quantize_per_tensor(torch.randn(rows, n), 0.1, 0, torch.qint8) for n in (4, 3)]
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize(
+    "cell, x, state, rows, message",
+    [
+        ("lstm", (2, 4), (2, 1, 3), 12, "the state must be a matrix, not have 3 dimensions"),
+        ("lstm", (2, 4), (3,), 12, "the state must be a matrix, not have 1 dimensions"),
+        ("lstm", (2, 4), (2, 3), 5, "the weight for the state must have a multiple of 4 rows, not 5"),
+        ("lstm", (2, 4), (2, 2), 12, "rows in the packB should be equal to K: 2"),
+        ("gru", (2, 1, 4), (2, 3), 9, "x must be a matrix, not have 3 dimensions"),
+        ("gru", (2, 4), (2, 1, 3), 9, "the state must be a matrix, not have 3 dimensions"),
+        ("gru", (2, 4), (2, 3), 1, "the weight for x must have a multiple of 3 rows, not 1"),
+    ],
+)
+def test_gates_of_quantized_cells(cell, x, state, rows, message, has_bias):
+    f = getattr(cresset.CompilationUnit(QUANTIZED_CELLS), cell)
+    with pytest.raises(RuntimeError, match=message):
+        f(torch.ones(x), torch.ones(state), *weights_of_cell(rows), torch.ones(rows) if has_bias else None)
+
+
+@pytest.mark.parametrize("count", [1, 5])
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize("cell, rows", [("lstm", 12), ("gru", 9)])
+def test_quantized_cells(cell, rows, has_bias, count):
+    torch.manual_seed(0)
+    x, h, weights = torch.randn(count, 4), torch.randn(count, 3), weights_of_cell(rows)
+    bias = torch.randn(rows) if has_bias else None
+    packed = [torch.ops.quantized.linear_prepack(w, bias) for w in weights]
+    op = getattr(torch.ops.quantized, f"quantized_{cell}_cell_dynamic")
+    expected = op(x, [h, h] if cell == "lstm" else h, *packed, x, x)
+    actual = getattr(cresset.CompilationUnit(QUANTIZED_CELLS), cell)(x, h, *weights, bias)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=0)
+
+
 class Packed(torch.nn.Module):
     def __init__(self, packed):
         super().__init__()

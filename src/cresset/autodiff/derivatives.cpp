@@ -18,6 +18,7 @@
 #include "cresset/frontend/compiler.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator_forms.h"
+#include "cresset/ops/operator_rows.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
@@ -86,6 +87,20 @@ class Call {
     return kind != c10::TypeKind::OptionalType && kind != c10::TypeKind::NoneType;
   }
 
+  /// Whether the result is used, by operators with a scalar body alone, which is no reduction.
+  bool isTakenByKernels() const {
+    const auto uses = node_.output(0)->uses();
+    return !uses.empty() && std::all_of(uses.begin(), uses.end(), [](const Use& use) {
+      const OperatorRow* row = scalarRowOf(*use.user);
+      return row && row->reduces.empty();
+    });
+  }
+
+  /// Whether an operator with a scalar body computes the tensor for this call alone.
+  bool isComputedByKernels(std::string_view argument) const {
+    return scalarRowOf(*value(argument)->node()) && value(argument)->uses().size() == 1;
+  }
+
   bool hasUses(size_t result) const { return node_.output(result)->hasUses(); }
 
   bool isFloatingPoint(std::string_view argument) const {
@@ -98,6 +113,12 @@ class Call {
     return std::all_of(arguments.begin(), arguments.end(), [&](std::string_view argument) {
       return isNone(argument) || rank(argument) == 1U;
     });
+  }
+
+  /// Whether the target has a class for each element along the other dimensions of the first tensor than the second.
+  bool isOfClasses(std::string_view values, std::string_view target, std::string_view weight) const {
+    return rank(values) > 1U && rank(target) == *rank(values) - 1 && dtypeOf(target) == at::kLong &&
+           areVectors({weight});
   }
 
   /// Whether the tensors that are not None have one dtype, float32 or float64, and no gradient flows through the call:
@@ -182,6 +203,13 @@ class Call {
   }
 
  private:
+  /// Null if the node calls no operator with a scalar body, or one that makes a product of matrices.
+  static const OperatorRow* scalarRowOf(const Node& node) {
+    const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
+    const OperatorRow* row = op ? findOperatorRow(op->fullName()) : nullptr;
+    return row && !row->scalar.empty() && row->contracts.empty() ? row : nullptr;
+  }
+
   bool hasLettersOnce(std::string_view equation, std::string_view tensors) const {
     const auto text = constant<std::string>(equation);
     const Node* list = value(tensors)->node();

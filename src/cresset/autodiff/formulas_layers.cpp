@@ -67,6 +67,54 @@ def groups_normalized(input: Tensor, groups: int, weight: Optional[Tensor], bias
   b = bias.contiguous() if bias is not None else None
   return torch.native_group_norm(laid_out_as(input, input), w, b, input.size(0), input.size(1), n, groups, eps)[0]
 
+# For kernels.
+def fit_groups(x: Tensor, groups: int, weight: Optional[Tensor], bias: Optional[Tensor]) -> bool:
+  fits = groups > 0 and x.size(1) % groups == 0
+  if weight is not None:
+    fits = fits and weight.size(0) == x.size(1)
+  if bias is not None:
+    fits = fits and bias.size(0) == x.size(1)
+  return fits
+
+# Each group of channels lies in one row.
+def groups_of_rows(x: Tensor, groups: int, weight: Optional[Tensor], bias: Optional[Tensor], eps: float) -> Tensor:
+  if not (x.is_contiguous() and fit_groups(x, groups, weight, bias)):
+    return torch.group_norm(x, groups, weight, bias, eps)
+  rows = x.unflatten(1, [groups, -1])
+  d = rows - rows.mean([-1], True)
+  y = d * ((d * d).mean([-1], True) + eps).rsqrt()
+  if weight is not None:
+    y = y * weight.unflatten(0, [groups, -1])
+  if bias is not None:
+    y = y + bias.unflatten(0, [groups, -1])
+  return y.flatten(1)
+
+# Of images: by what each channel is multiplied, and what is added.
+def group_scales(x: Tensor, groups: int, weight: Optional[Tensor], bias: Optional[Tensor], eps: float) -> Tuple[Tensor, Tensor]:
+  rows = x.unflatten(1, [groups, -1]).flatten(2)
+  m = rows.mean([-1], True)
+  d = rows - m
+  r = ((d * d).mean([-1], True) + eps).rsqrt()
+  factors = r * weight.unflatten(0, [groups, -1]) if weight is not None else r.expand([-1, -1, x.size(1) // groups])
+  shifts = bias.unflatten(0, [groups, -1]) - m * factors if bias is not None else -m * factors
+  return along_channels(factors.flatten(1), x), along_channels(shifts.flatten(1), x)
+
+# Where a kernel takes the result, it scales it. Images that lie otherwise are PyTorch's, multiplied by 1.
+def groups_scaled(x: Tensor, groups: int, weight: Optional[Tensor], bias: Optional[Tensor], eps: float) -> Tensor:
+  if x.is_contiguous() and fit_groups(x, groups, weight, bias):
+    image, factors = x, group_scales(x, groups, weight, bias, eps)
+  else:
+    one, zero = torch.ones([1, 1], dtype=x.dtype, device=x.device), torch.zeros([1, 1], dtype=x.dtype, device=x.device)
+    image, factors = torch.group_norm(x, groups, weight, bias, eps), (along_channels(one, x), along_channels(zero, x))
+  return image * factors[0] + factors[1]
+
+# Else images that fit into a cache.
+def groups_of_few(x: Tensor, groups: int, weight: Optional[Tensor], bias: Optional[Tensor], eps: float) -> Tensor:
+  if x.is_contiguous() and x.numel() <= 1048576 and fit_groups(x, groups, weight, bias):
+    factors, shifts = group_scales(x, groups, weight, bias, eps)
+    return x * factors + shifts
+  return torch.group_norm(x, groups, weight, bias, eps)
+
 # What is normalized is `normal`, (x - mean) * r, over some dimensions; or, if `fixed`, by a mean and a deviation that are
 # given. Its derivative with respect to x, times a gradient; the derivative is symmetric.
 def through_normal(grad: Tensor, normal: Tensor, r: Tensor, dims: List[int], fixed: bool) -> Tensor:

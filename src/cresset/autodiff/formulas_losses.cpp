@@ -34,14 +34,12 @@ def angle_loss(x: Tensor, y: Tensor, target: Tensor, margin: float, reduction: i
   product = (x * y).sum(d)
   size_x, size_y = (x * x).sum(d) + 9.999999960041972e-13, (y * y).sum(d) + 9.999999960041972e-13
   cos = product / (size_x * size_y).sqrt()
-  zeros = torch.zeros_like(cos)
-  alike, unlike = torch.where(target == 1, 1 - cos, zeros), torch.where(target == -1, (cos - margin).clamp_min(0), zeros)
+  alike, unlike = torch.where(target == 1, 1 - cos, 0.0), torch.where(target == -1, (cos - margin).clamp_min(0), 0.0)
   return averaged(alike + unlike, reduction)
 
 def hinge(x: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
-  zeros = torch.zeros_like(x)
-  outside = torch.where(target != 1, (margin - x).clamp_min(0), zeros)
-  return averaged(outside + torch.where(target != -1, x, zeros), reduction)
+  outside = torch.where(target != 1, (margin - x).clamp_min(0), 0.0)
+  return averaged(outside + torch.where(target != -1, x, 0.0), reduction)
 
 def poisson(x: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
   loss = torch.exp(x) - target * x if log_input else x - target * torch.log(x + eps)
@@ -57,6 +55,14 @@ def cosine(x: Tensor, y: Tensor, dim: int, eps: float) -> Tensor:
   a, b = torch.broadcast_tensors([x, y])
   return (unit_along(a, dim, eps) * unit_along(b, dim, eps)).sum([dim])
 
+# For kernels, whose result is one of tensors that are not broadcast.
+def cosine_of_equal(x: Tensor, y: Tensor, dim: int, eps: float) -> Tensor:
+  if x.size() != y.size():
+    return torch.cosine_similarity(x, y, dim, eps)
+  a = x / torch.linalg_vector_norm(x, 2, [dim], True).clamp_min(eps)
+  b = y / torch.linalg_vector_norm(y, 2, [dim], True).clamp_min(eps)
+  return (a * b).sum([dim])
+
 def unit_along(x: Tensor, dim: int, eps: float) -> Tensor:
   norm = torch.linalg_vector_norm(x, 2, [dim], True)
   return x / torch.where(norm < eps, norm - norm.detach() + eps, norm)
@@ -68,7 +74,7 @@ def of_classes(weight: Tensor, like: Tensor) -> Tensor:
   return weight.view(sizes)
 
 # The target is a probability per class, in two dimensions.
-def cross_entropy_of_probabilities(x: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int, smoothing: float) -> Tensor:
+def losses_of_probabilities(x: Tensor, target: Tensor, weight: Optional[Tensor], smoothing: float) -> Tensor:
   n = x.size(1)
   if x.size(0) != target.size(0):
     raise ValueError("Expected input batch_size (" + str(x.size(0)) + ") to match target batch_size (" + str(target.size(0)) + ").")
@@ -79,10 +85,20 @@ def cross_entropy_of_probabilities(x: Tensor, target: Tensor, weight: Optional[T
       raise RuntimeError("cross_entropy: weight tensor should be defined either for all " + str(n) + " classes or no classes but got weight tensor of shape: " + str(weight.size()))
   input = torch.log_softmax(x, 1, dtype=x.dtype)
   t = target * (1 - smoothing) + smoothing / n if smoothing > 0.0 else target
-  losses = input * t if weight is None else input * t * of_classes(torch._unwrap_optional(weight), input)
+  return input * t if weight is None else input * t * torch._unwrap_optional(weight)
+
+def cross_entropy_of_probabilities(x: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int, smoothing: float) -> Tensor:
+  n, losses = x.size(1), losses_of_probabilities(x, target, weight, smoothing)
   if reduction == 1:
-    return -(losses.sum()) / (input.numel() // n if n > 0 else 0)
+    return -(losses.sum()) / (x.numel() // n if n > 0 else 0)
   return -(losses.sum()) if reduction == 2 else -(losses.sum(1))
+
+# For kernels: along rows first, with the softmax.
+def averaged_probabilities(x: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int, smoothing: float) -> Tensor:
+  losses = -(losses_of_probabilities(x, target, weight, smoothing).sum(1))
+  if reduction == 1:
+    return losses.sum() / (x.size(0) if x.size(1) > 0 else 0)
+  return losses.sum() if reduction == 2 else losses
 
 # The target is a class.
 def smooth_cross_entropy(x: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int, ignore_index: int, smoothing: float) -> Tensor:
@@ -101,6 +117,40 @@ def smooth_cross_entropy(x: Tensor, target: Tensor, weight: Optional[Tensor], re
   elif reduction == 2:
     smooth = smooth.sum()
   return loss * (1 - smoothing) + smooth * (smoothing / input.size(classes))
+
+# For kernels, of each element of the target. The softmax's logarithm is that of a sum over classes, taken from each
+# element: the one that is chosen suffices.
+def losses_of_classes(x: Tensor, target: Tensor, weight: Optional[Tensor], ignore_index: int) -> Tensor:
+  if weight is not None:
+    return torch.nll_loss_nd(torch.log_softmax(x, 1), target, weight, 0, ignore_index)
+  d = x - x.amax([1], True)
+  losses = torch.nll_loss_nd(d, target, None, 0, ignore_index) + d.exp().sum([1]).log()
+  return losses.masked_fill(target == ignore_index, 0.0)
+
+# The same with smoothing.
+def smooth_losses(x: Tensor, target: Tensor, weight: Optional[Tensor], ignore_index: int, smoothing: float) -> Tensor:
+  input = torch.log_softmax(x, 1)
+  losses = torch.nll_loss_nd(input, target, weight, 0, ignore_index)
+  smooth = input
+  if weight is not None:
+    w = torch._unwrap_optional(weight)
+    for d in range(2, x.dim()):
+      w = w.unsqueeze(-1)
+    smooth = input * w
+  rest = -(smooth.sum(1)).masked_fill(target == ignore_index, 0.0)
+  return losses * (1 - smoothing) + rest * (smoothing / x.size(1))
+
+# What nll_loss makes of its values for each element of the target, for kernels. A wrong class has raised there.
+def averaged_classes(losses: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int, ignore_index: int) -> Tensor:
+  if reduction == 0:
+    return losses
+  if reduction == 2:
+    return losses.sum()
+  if weight is None:
+    return losses.sum() / (target != ignore_index).sum()
+  ignored = target == ignore_index
+  weights = torch._unwrap_optional(weight)[target.masked_fill(ignored, 0)].masked_fill(ignored, 0.0)
+  return losses.sum() / weights.sum()
 
 # Backward kernels of means divide by the number of elements of one operand, though others may broadcast it.
 def averaged_slope(grad: Tensor, like: Tensor, reduction: int) -> Tensor:

@@ -5,6 +5,7 @@
 #include "cresset/capture/evaluator.h"
 #include "cresset/capture/kept.h"
 #include "cresset/capture/plan.h"
+#include "cresset/capture/read_cache.h"
 #include "cresset/capture/runner.h"
 
 using namespace cresset::capture;
@@ -107,6 +108,13 @@ PyObject* raiseOfHandler(PyObject*, PyObject* error) {
   return nullptr;
 }
 
+PyObject* compareReads(PyObject*, PyObject* flag) {
+  const int compares = PyObject_IsTrue(flag);
+  if (compares < 0) return nullptr;
+  compareCachedReads(compares != 0);
+  return Py_NewRef(Py_None);
+}
+
 PyObject* version(PyObject*, PyObject* type) {
   if (!PyType_Check(type)) return PyErr_Format(PyExc_TypeError, "a class is wanted");
   return PyLong_FromUnsignedLong(versionOf(reinterpret_cast<PyTypeObject*>(type)));
@@ -124,6 +132,8 @@ PyMethodDef methods[] = {
     {"history_of", history, METH_VARARGS, nullptr},
     {"new_plan", newPlan, METH_VARARGS, nullptr},
     {"version_of", version, METH_O, nullptr},
+    {"compare_cached_reads", compareReads, METH_O,
+     "For tests: whether what plans take from earlier runs is compared with what their steps find."},
     {"kept", kept, METH_VARARGS, nullptr},
     {"kept_by_class", keptByClass, METH_VARARGS, nullptr},
     {"raise_of_handler", raiseOfHandler, METH_O, "Raises an exception again that a signal's handler has raised."},

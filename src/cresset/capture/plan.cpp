@@ -7,18 +7,19 @@
 #include <climits>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <utility>
 
 #include "cresset/capture/binary_functions.h"
 #include "cresset/capture/instructions.h"
+#include "cresset/capture/plan_steps.h"
+#include "cresset/capture/read_cache.h"
 
 namespace cresset::capture {
 namespace {
 
 PyTypeObject* plan_class = nullptr;
-PyTypeObject* default_dict_class = nullptr;
-PyTypeObject* deque_class = nullptr;
 
 constexpr int kAny = INT_MAX;
 constexpr int kNumBinary = int(std::size(kBinary));
@@ -38,379 +39,6 @@ constexpr StepRule kStepRules[] = {
     CRESSET_PLAN_STEPS(STEP)
 #undef STEP
 };
-
-class Registers {
- public:
-  explicit Registers(int count) : count_(count), many_(count > kFew ? size_t(count) : 0) {
-    values_ = count > kFew ? many_.data() : few_;
-    if (count <= kFew) std::memset(static_cast<void*>(few_), 0, sizeof(PyObject*) * size_t(count));
-  }
-  ~Registers() {
-    for (int i = 0; i < count_; i++) Py_XDECREF(values_[i]);
-  }
-  Registers(const Registers&) = delete;
-  Registers& operator=(const Registers&) = delete;
-
-  PyObject* operator[](int index) const { return values_[index]; }
-  /// Takes over the reference; false for null.
-  bool set(int index, PyObject* value) {
-    Py_XSETREF(values_[index], value);
-    return value != nullptr;
-  }
-  void clear(int index) { Py_CLEAR(values_[index]); }
-
- private:
-  static constexpr int kFew = 64;
-  const int count_;
-  PyObject** values_;
-  PyObject* few_[kFew];
-  std::vector<PyObject*> many_;
-};
-
-/// Whether elements are found and set as those of dicts: of dict's own class, or of a defaultdict, which differs only
-/// where a key is missing.
-bool isPlainDict(PyObject* object) {
-  return PyDict_CheckExact(object) || Py_TYPE(object) == default_dict_class;
-}
-
-PyObject* instanceDict(PyObject* object) {  // borrowed; null if it has none
-  PyObject** place = _PyObject_GetDictPtr(object);
-  return place == nullptr ? nullptr : *place;
-}
-
-/// As above, and made if it is not there yet; a new reference.
-PyObject* madeInstanceDict(PyObject* object) {
-  PyObject** place = _PyObject_GetDictPtr(object);
-  return place == nullptr ? nullptr : *place != nullptr ? Py_NewRef(*place) : PyObject_GenericGetDict(object, nullptr);
-}
-
-/// A new reference. The dict's keys may compare by code of their own, which may take the dict from what has it.
-PyObject* lookUp(PyObject* dict, PyObject* key) {
-  if (dict == nullptr || !isPlainDict(dict)) return nullptr;
-  Py_INCREF(dict);
-  PyObject* value = Py_XNewRef(PyDict_GetItemWithError(dict, key));
-  Py_DECREF(dict);
-  return value;
-}
-
-bool lacksKey(PyObject* dict, PyObject* key) {
-  if (dict == nullptr) return true;
-  if (!isPlainDict(dict)) return false;
-  Py_INCREF(dict);  // as above
-  const bool lacks = PyDict_Contains(dict, key) == 0;
-  Py_DECREF(dict);
-  return lacks;
-}
-
-PyFunctionObject* asFunction(PyObject* object) {
-  return PyFunction_Check(object) ? reinterpret_cast<PyFunctionObject*>(object) : nullptr;
-}
-
-PyObject* loadGlobal(const Step& step, const Registers& registers, const Machine& machine) {
-  PyObject *globals = machine.frame.globals(), *builtins = machine.frame.builtins();
-  if (step.a >= 0) {
-    PyFunctionObject* function = asFunction(registers[step.a]);
-    if (function == nullptr) return nullptr;
-    globals = function->func_globals;
-    builtins = function->func_builtins;
-  }
-  // Globals of a class derived from dict have a look-up of their own.
-  if (!PyDict_CheckExact(globals)) return nullptr;
-  PyObject* value = lookUp(globals, step.object);
-  return value != nullptr || PyErr_Occurred() ? value : lookUp(builtins, step.object);
-}
-
-PyObject* loadCell(PyObject* cell) {
-  return cell != nullptr && PyCell_Check(cell) ? PyCell_GET(cell) : nullptr;
-}
-
-PyObject* freeCell(PyObject* object, int index) {
-  PyFunctionObject* function = asFunction(object);
-  PyObject* closure = function == nullptr ? nullptr : function->func_closure;
-  return closure == nullptr || PyTuple_GET_SIZE(closure) <= index ? nullptr : PyTuple_GET_ITEM(closure, index);
-}
-
-PyObject* globalsOf(const Step& step, const Registers& registers, const Machine& machine) {
-  if (step.a < 0) return machine.frame.globals();
-  PyFunctionObject* function = asFunction(registers[step.a]);
-  return function == nullptr ? nullptr : function->func_globals;
-}
-
-PyObject* loadDefault(PyObject* object, int from_last) {
-  PyFunctionObject* function = asFunction(object);
-  PyObject* defaults = function == nullptr ? nullptr : function->func_defaults;
-  if (defaults == nullptr || PyTuple_GET_SIZE(defaults) < from_last) return nullptr;
-  return PyTuple_GET_ITEM(defaults, PyTuple_GET_SIZE(defaults) - from_last);
-}
-
-bool isDeque(PyObject* object) {
-  return Py_TYPE(object) == deque_class;
-}
-
-/// A new reference, or null without an exception.
-PyObject* item(PyObject* sequence, Py_ssize_t index) {
-  if (isDeque(sequence)) {
-    PyObject* found = PySequence_GetItem(sequence, index);
-    if (found == nullptr) dropError();
-    return found;
-  }
-  // Classes derived from tuple, whose class a plan has checked, hold their elements alike.
-  if (!PyTuple_Check(sequence) && !PyList_CheckExact(sequence)) return nullptr;
-  const Py_ssize_t size = PySequence_Fast_GET_SIZE(sequence);
-  if (index < 0) index += size;
-  return index >= 0 && index < size ? Py_NewRef(PySequence_Fast_GET_ITEM(sequence, index)) : nullptr;
-}
-
-/// A new reference to the element of a list that an int says; null, without an exception, if there is none.
-PyObject* itemAt(PyObject* list, PyObject* index) {
-  if (!PyList_CheckExact(list) || !PyLong_CheckExact(index)) return nullptr;
-  const Py_ssize_t place = PyLong_AsSsize_t(index);
-  if (place == -1 && PyErr_Occurred()) {
-    dropError();
-    return nullptr;
-  }
-  return item(list, place);
-}
-
-/// What `super(kind, object of type)` finds in a class; a new reference; null if there is nothing.
-PyObject* lookUpAfter(PyTypeObject* type, const PyObject* kind, PyObject* name) {
-  PyObject* bases = Py_XNewRef(type->tp_mro);  // which a comparison of keys may change
-  if (bases == nullptr) return nullptr;
-  bool found = false;
-  PyObject* value = nullptr;
-  for (Py_ssize_t i = 0; value == nullptr && !PyErr_Occurred() && i < PyTuple_GET_SIZE(bases); i++) {
-    PyObject* base = PyTuple_GET_ITEM(bases, i);
-    if (found && PyType_Check(base)) value = lookUp(reinterpret_cast<PyTypeObject*>(base)->tp_dict, name);
-    found = found || base == kind;
-  }
-  Py_DECREF(bases);
-  return value;
-}
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // 3.13 has another, older ones don't
-PyObject* referent(PyObject* object) {                      // borrowed
-  return PyWeakref_Check(object) ? PyWeakref_GET_OBJECT(object) : object;
-}
-#pragma GCC diagnostic pop
-
-/// What a read finds: a new reference; null if there is nothing, perhaps with an exception set.
-PyObject* read(const Step& step, const int* inputs, const Registers& registers, const Machine& machine) {
-  switch (step.kind) {
-    case StepKind::LoadSlot:
-      return Py_XNewRef(machine.slots[step.a]);
-    case StepKind::LoadConst:
-      return Py_XNewRef(step.object);
-    case StepKind::LoadGlobal:
-      return loadGlobal(step, registers, machine);
-    case StepKind::LoadCell:
-      return Py_XNewRef(loadCell(registers[step.a]));
-    case StepKind::LoadFree:
-      return Py_XNewRef(loadCell(freeCell(registers[step.a], step.b)));
-    case StepKind::FreeCell:
-      return Py_XNewRef(freeCell(registers[step.a], step.b));
-    case StepKind::Globals:
-      return Py_XNewRef(globalsOf(step, registers, machine));
-    case StepKind::LoadDefault:
-      return Py_XNewRef(loadDefault(registers[step.a], step.b));
-    case StepKind::LoadKeywordDefault: {
-      PyFunctionObject* function = asFunction(registers[step.a]);
-      return function == nullptr ? nullptr : lookUp(function->func_kwdefaults, step.object);
-    }
-    case StepKind::InstanceDict:
-      return madeInstanceDict(registers[step.a]);
-    case StepKind::ModuleDict:
-      return PyModule_Check(registers[step.a]) ? Py_NewRef(PyModule_GetDict(registers[step.a])) : nullptr;
-    case StepKind::DictItem:
-      return lookUp(registers[step.a], step.object);
-    case StepKind::ClassItem:
-      return Py_XNewRef(_PyType_Lookup(Py_TYPE(registers[step.a]), step.object));
-    case StepKind::ClassMember: {
-      PyObject* kind = registers[step.a];
-      return PyType_Check(kind) ? Py_XNewRef(_PyType_Lookup(reinterpret_cast<PyTypeObject*>(kind), step.object))
-                                : nullptr;
-    }
-    case StepKind::SuperItem:
-      return lookUpAfter(Py_TYPE(registers[step.a]), registers[inputs[0]], step.object);
-    case StepKind::Referent: {
-      PyObject* found = PyWeakref_CheckRefExact(registers[step.a]) ? referent(registers[step.a]) : nullptr;
-      return found == Py_None ? nullptr : Py_XNewRef(found);
-    }
-    case StepKind::ItemAt:
-      return itemAt(registers[step.a], registers[inputs[0]]);
-    case StepKind::Item:
-      return item(registers[step.a], step.b);
-    default:
-      return nullptr;
-  }
-}
-
-bool isSameConstant(PyObject* value, PyObject* constant) {
-  if (Py_TYPE(value) != Py_TYPE(constant)) return false;
-  if (PyFloat_CheckExact(value)) {
-    double left = PyFloat_AS_DOUBLE(value), right = PyFloat_AS_DOUBLE(constant);
-    return std::bit_cast<uint64_t>(left) == std::bit_cast<uint64_t>(right);
-  }
-  return value == constant || PyObject_RichCompareBool(value, constant, Py_EQ) == 1;
-}
-
-bool isSameKey(PyObject* key, PyObject* wanted) {
-  if (key == wanted) return true;
-  if (PyUnicode_CheckExact(wanted)) return PyUnicode_CheckExact(key) && PyUnicode_Compare(key, wanted) == 0;
-  return isSameConstant(key, wanted);
-}
-
-bool hasKeys(PyObject* dict, PyObject* keys) {
-  if (!isPlainDict(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
-  Py_ssize_t place = 0, index = 0;
-  PyObject* key = nullptr;
-  while (PyDict_Next(dict, &place, &key, nullptr)) {
-    if (!isSameKey(key, PyTuple_GET_ITEM(keys, index++))) return false;
-  }
-  return true;
-}
-
-bool hasSize(PyObject* object, int size) {
-  if (PyDict_Check(object)) return PyDict_GET_SIZE(object) == size;
-  if (isDeque(object)) return PySequence_Size(object) == size;
-  if (!PyTuple_Check(object) && !PyList_CheckExact(object)) return false;
-  return PySequence_Fast_GET_SIZE(object) == size;
-}
-
-bool returnsZero(PyObject* function) {
-  PyObject* number = PyObject_CallNoArgs(function);
-  bool is_zero = number == Py_None || number == Py_False ||
-                 (number != nullptr && PyLong_CheckExact(number) && PyLong_AsLong(number) == 0);
-  Py_XDECREF(number);
-  return is_zero;
-}
-
-bool holds(const Step& step, const Registers& registers, const Machine& machine) {
-  if (step.kind == StepKind::CheckZero) return returnsZero(step.object);
-  if (step.kind == StepKind::CheckNull) return machine.slots[step.a] == nullptr;
-  if (step.kind == StepKind::CheckOwnCell) return ownsCell(machine, step.a);
-  if (step.kind == StepKind::CheckOwnDict) return ownsDict(machine, step.a);
-  PyObject* value = registers[step.a];
-  switch (step.kind) {
-    case StepKind::CheckType: {
-      PyTypeObject* type = Py_TYPE(value);
-      return reinterpret_cast<PyObject*>(type) == referent(step.object) &&
-             (step.b <= 0 || type->tp_version_tag == unsigned(step.b));
-    }
-    case StepKind::CheckClass:
-      return value == referent(step.object) && PyType_Check(value) &&
-             reinterpret_cast<PyTypeObject*>(value)->tp_version_tag == unsigned(step.b);
-    case StepKind::CheckIs:
-      return value == referent(step.object);
-    case StepKind::CheckConst:
-      return isSameConstant(value, step.object);
-    case StepKind::CheckCode:
-      return PyFunction_Check(value) && PyFunction_GET_CODE(value) == step.object;
-    case StepKind::CheckNoKey:
-      return lacksKey(instanceDict(value), step.object);
-    case StepKind::CheckSize:
-      return hasSize(value, step.b);
-    case StepKind::CheckKeys:
-      return hasKeys(value, step.object);
-    default:
-      return false;
-  }
-}
-
-PyObject* call(const Step& step, const int* inputs, const Registers& registers) {
-  constexpr size_t kFew = 32;
-  const size_t count = step.num_inputs;
-  PyObject* few[kFew + 1];
-  std::vector<PyObject*> many(count > kFew ? count + 1 : 0);
-  PyObject** values = many.empty() ? few : many.data();
-  values[0] = nullptr;
-  for (size_t i = 0; i < count; i++) values[i + 1] = registers[inputs[i]];
-  size_t names = step.object == nullptr ? 0 : size_t(PyTuple_GET_SIZE(step.object));
-  return PyObject_Vectorcall(
-      registers[step.a], values + 1, (count - names) | PY_VECTORCALL_ARGUMENTS_OFFSET, step.object);
-}
-
-PyObject* newDict(PyObject* keys, const int* inputs, const Registers& registers) {
-  PyObject* made = PyDict_New();
-  for (Py_ssize_t i = 0; made != nullptr && i < PyTuple_GET_SIZE(keys); i++) {
-    if (PyDict_SetItem(made, PyTuple_GET_ITEM(keys, i), registers[inputs[i]]) < 0) Py_CLEAR(made);
-  }
-  return made;
-}
-
-PyObject* newTuple(const Step& step, const int* inputs, const Registers& registers) {
-  PyObject* made = PyTuple_New(step.num_inputs);
-  for (Py_ssize_t i = 0; made != nullptr && i < step.num_inputs; i++) {
-    PyTuple_SET_ITEM(made, i, Py_NewRef(registers[inputs[i]]));
-  }
-  return made;
-}
-
-/// The plan checks the class, which is derived from tuple.
-PyObject* newNamedTuple(PyObject* kind, const Step& step, const int* inputs, const Registers& registers) {
-  if (!PyType_Check(kind) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(kind), &PyTuple_Type)) return nullptr;
-  PyObject* items = newTuple(step, inputs, registers);
-  PyObject* given = items == nullptr ? nullptr : PyTuple_Pack(1, items);
-  Py_XDECREF(items);
-  PyObject* made =
-      given == nullptr ? nullptr : PyTuple_Type.tp_new(reinterpret_cast<PyTypeObject*>(kind), given, nullptr);
-  Py_XDECREF(given);
-  return made;
-}
-
-/// The plan checks that the class has object's `__new__`, or dict's.
-PyObject* newObject(PyObject* object) {
-  if (!PyType_Check(object)) return nullptr;
-  auto* kind = reinterpret_cast<PyTypeObject*>(object);
-  const PyTypeObject* base = PyType_IsSubtype(kind, &PyDict_Type) ? &PyDict_Type : &PyBaseObject_Type;
-  PyObject* none = PyTuple_New(0);
-  PyObject* made = none == nullptr ? nullptr : base->tp_new(kind, none, nullptr);
-  Py_XDECREF(none);
-  return made;
-}
-
-/// A new reference, or null with an exception set.
-PyObject* compute(const Step& step, const int* inputs, const Registers& registers) {
-  const auto input = [&](size_t i) { return registers[inputs[i]]; };
-  switch (step.kind) {
-    case StepKind::Save:
-    case StepKind::Call:
-      return call(step, inputs, registers);
-    case StepKind::Binary:
-      return kBinary[step.b](registers[step.a], input(0));
-    case StepKind::Compare:
-      return PyObject_RichCompare(registers[step.a], input(0), step.b);
-    case StepKind::Is:
-      return Py_NewRef((registers[step.a] == input(0)) != (step.b != 0) ? Py_True : Py_False);
-    case StepKind::Unary:
-      return step.b == 0   ? PyNumber_Negative(registers[step.a])
-             : step.b == 1 ? PyNumber_Positive(registers[step.a])
-                           : PyNumber_Invert(registers[step.a]);
-    case StepKind::GetItem:
-      return PyObject_GetItem(registers[step.a], input(0));
-    case StepKind::GetAttr:
-      return PyObject_GetAttr(registers[step.a], step.object);
-    case StepKind::Slice:
-      return PySlice_New(input(0), input(1), step.num_inputs > 2 ? input(2) : nullptr);
-    case StepKind::Tuple:
-      return newTuple(step, inputs, registers);
-    case StepKind::List: {
-      PyObject* made = PyList_New(step.num_inputs);
-      for (Py_ssize_t i = 0; made != nullptr && i < step.num_inputs; i++) {
-        PyList_SET_ITEM(made, i, Py_NewRef(input(size_t(i))));
-      }
-      return made;
-    }
-    case StepKind::Dict:
-      return newDict(step.object, inputs, registers);
-    case StepKind::NamedTuple:
-      return newNamedTuple(registers[step.a], step, inputs, registers);
-    case StepKind::NewObject:
-      return newObject(registers[step.a]);
-    default:
-      return nullptr;
-  }
-}
 
 /// Whether code of the program runs when it is freed: a finalizer, or what a weak reference to it calls.
 bool hasFinalizer(PyObject* object) {
@@ -722,6 +350,11 @@ bool ownsDict(const Machine& machine, int slot) {
   return dict != nullptr && PyDict_CheckExact(dict) && Py_REFCNT(dict) == 1;
 }
 
+bool readsRegister(const Step& step) {
+  const StepPlace place = kStepRules[size_t(step.kind)].a;
+  return place == StepPlace::Register || (place == StepPlace::RegisterOrNone && step.a >= 0);
+}
+
 unsigned versionOf(PyTypeObject* type) {
 #if PY_VERSION_HEX >= 0x030c0000
   if (PyUnstable_Type_AssignVersionTag(type) == 0) return 0;
@@ -741,7 +374,7 @@ bool isCheck(StepKind kind) {
 
 /// Whether a step checks what is in a register.
 bool checksRegister(const Step& step) {
-  return isCheck(step.kind) && kStepRules[size_t(step.kind)].a == StepPlace::Register;
+  return isCheck(step.kind) && readsRegister(step);
 }
 
 /// The exception that is set, as its class and text; null if there is none. Leaves none set.
@@ -799,26 +432,45 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
   const unsigned long long begin = is_timed ? now() : 0;
   Py_INCREF(reinterpret_cast<PyObject*>(&plan));  // it may be forgotten meanwhile
   PlanResult result = PlanResult::Applied;
+  plan.num_running++;
   {
     Registers registers(plan.num_registers);
     std::vector<PyObject*> undo;  // owned
-    size_t at = 0;
-    for (; at < plan.steps->size(); at++) {
+    std::unique_ptr<ReadObserver> observer;
+    if (plan.cache->wantsObserver(plan.applied)) observer = std::make_unique<ReadObserver>(plan, machine);
+    bool has_failed = false;         // facts of the cache
+    unsigned long long reading = 0;  // nanoseconds
+    size_t at = 0, next = 0;
+    while (at < plan.steps->size()) {
+      CachedReads* cached = observer == nullptr ? plan.cache->at(at, next) : nullptr;
+      if (cached != nullptr) {
+        next++;
+        const unsigned long long before = is_timed ? now() : 0;
+        const bool are_held = cached->hold(plan, registers, machine);
+        if (is_timed) reading += now() - before;
+        if (are_held) {
+          at = cached->end();
+          continue;
+        }
+        plan.cache->noteChange(*cached);
+        has_failed = true;
+      }
       const Step& step = (*plan.steps)[at];
       const int* inputs = plan.operands->data() + step.first;
-      if (step.kind <= StepKind::Item) {
-        if (!registers.set(step.target, read(step, inputs, registers, machine))) result = PlanResult::CheckFailed;
-      } else if (step.kind <= StepKind::CheckZero) {
-        if (!holds(step, registers, machine)) result = PlanResult::CheckFailed;
-      } else if (!registers.set(step.target, compute(step, inputs, registers))) {
-        result = PlanResult::Raised;
-      } else if (step.kind == StepKind::Save) {
-        undo.push_back(Py_NewRef(registers[step.target]));
+      if (!run(step, inputs, registers, machine)) {
+        result = step.kind <= StepKind::CheckZero ? PlanResult::CheckFailed : PlanResult::Raised;
+        break;
       }
-      if (result != PlanResult::Applied) break;
-      for (const int* dead = inputs + step.num_inputs; dead != inputs + step.num_inputs + step.num_dead; dead++) {
-        registers.clear(*dead);
-      }
+      if (step.kind == StepKind::Save) undo.push_back(Py_NewRef(registers[step.target]));
+      if (observer != nullptr) observer->observe(at, registers);
+      for (const int dead : deadAfter(step, inputs)) registers.clear(dead);
+      at++;
+    }
+    if (observer == nullptr) {
+      plan.cache->note(has_failed);
+      if (is_timed && reading != 0 && !has_failed && result == PlanResult::Applied) plan.cached_reads.add(reading);
+    } else if (result == PlanResult::Applied && plan.num_running == 1) {
+      plan.cache->replace(observer->finish());
     }
     if (result != PlanResult::Applied) noteFailure(plan, at, registers);
     dropError();
@@ -837,6 +489,7 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
       Py_DECREF(undo.back());
     }
   }
+  plan.num_running--;
   const bool applied = result == PlanResult::Applied;
   (applied ? plan.applied : result == PlanResult::Raised ? plan.raised : plan.failed)++;
   plan.rank = applied ? std::min(plan.rank + 1, kMaxRank) : std::max(plan.rank - 1, -kMaxRank);
@@ -1055,6 +708,7 @@ void deletePlan(PyObject* self) {
   delete plan->stores;
   if (plan->failures != nullptr) Py_XDECREF(plan->failures->found);
   delete plan->failures;
+  delete plan->cache;
   Py_XDECREF(plan->info);
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
@@ -1089,7 +743,9 @@ PyObject* timesOf(PyObject* self, void*) {
   const auto mean = [](const TimedRuns& runs) {
     return runs.count == 0 ? -1.0 : double(runs.nanoseconds) / double(runs.count);
   };
-  return Py_BuildValue("dd", mean(plan->applied_runs), mean(plan->other_runs));
+  const bool has_read = plan->cached_reads.count != 0;
+  return Py_BuildValue(
+      "ddd", mean(plan->applied_runs), mean(plan->other_runs), has_read ? double(plan->cached_reads.least) : -1.0);
 }
 
 PyObject* stepsOf(PyObject* self, void*) {
@@ -1118,6 +774,10 @@ PyObject* infoOf(PyObject* self, void*) {
   return Py_NewRef(reinterpret_cast<Plan*>(self)->info);
 }
 
+PyObject* cachedOf(PyObject* self, void*) {
+  return stretchesOf(*reinterpret_cast<Plan*>(self)->cache);
+}
+
 PyGetSetDef plan_attributes[] = {
     {"info", infoOf, nullptr, "What the recorder says of it.", nullptr},
     {"end", endOf, nullptr, "The place in the code that the frame goes on at.", nullptr},
@@ -1125,7 +785,13 @@ PyGetSetDef plan_attributes[] = {
     {"steps", stepsOf, nullptr, "[(kind, target, a, b, object, inputs)]", nullptr},
     {"failures", failuresOf, nullptr, "{step: how often a run ended there}, the last of them, what it had found.",
      nullptr},
-    {"times", timesOf, nullptr, "Nanoseconds of runs that applied, and of others, on average; -1 if none was timed.",
+    {"times", timesOf, nullptr,
+     "Nanoseconds of runs that applied, and of others, on average, and the fewest that reads and checks took that were"
+     " taken from an earlier run; -1 if none was timed.",
+     nullptr},
+    {"cached_reads", cachedOf, nullptr,
+     "Stretches of steps that runs take from an earlier one: [(first step, one past the last, facts that are tested,"
+     " steps that are run)].",
      nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot plan_slots[] = {
@@ -1138,14 +804,7 @@ bool addPlanClass(PyObject* module) {
   plan_class = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&plan_spec));
   if (plan_class == nullptr) return false;
   plan_class->tp_new = nullptr;  // only newPlan makes them
-  PyObject* collections = PyImport_ImportModule("collections");
-  for (auto [name, place] : {std::pair("defaultdict", &default_dict_class), std::pair("deque", &deque_class)}) {
-    PyObject* found = collections == nullptr ? nullptr : PyObject_GetAttrString(collections, name);
-    if (found == nullptr || !PyType_Check(found)) return false;
-    *place = reinterpret_cast<PyTypeObject*>(found);  // for good
-  }
-  Py_DECREF(collections);
-  return PyModule_AddObjectRef(module, "Plan", reinterpret_cast<PyObject*>(plan_class)) == 0;
+  return findStepClasses() && PyModule_AddObjectRef(module, "Plan", reinterpret_cast<PyObject*>(plan_class)) == 0;
 }
 
 bool isPlan(PyObject* object) {
@@ -1176,7 +835,9 @@ PyObject* newPlan(PyObject*, PyObject* arguments) {
   plan->saved = saved;
   plan->applied = plan->failed = plan->raised = 0;
   plan->failures = nullptr;
-  plan->applied_runs = plan->other_runs = plan->python_runs = {};
+  plan->cache = new ReadCache();
+  plan->num_running = 0;
+  plan->applied_runs = plan->other_runs = plan->python_runs = plan->cached_reads = {};
   plan->rank = 0;
   PlanReader reader(*plan, reinterpret_cast<PyCodeObject*>(code));
   bool valid = reader.readPlaces();

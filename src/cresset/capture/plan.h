@@ -138,6 +138,8 @@ struct TimedRuns {
 
 constexpr int kMaxRank = 32;
 
+class ReadCache;
+
 /// A Python object; made by newPlan.
 struct Plan {
   PyObject_HEAD int start, end, num_registers, depth;  // depth: of the stack at the end
@@ -152,8 +154,11 @@ struct Plan {
   unsigned long long applied, failed, raised;
   PlanFailures* failures;
   TimedRuns applied_runs, other_runs;
-  TimedRuns python_runs;  // of Python's instructions in its place, to see whether it is faster
-  int rank;               // greater the more often it has lately applied; from -kMaxRank to kMaxRank
+  TimedRuns cached_reads;  // what is taken from earlier runs (read_cache.h), of all stretches of a run
+  TimedRuns python_runs;   // of Python's instructions in its place, to see whether it is faster
+  ReadCache* cache;        // owned
+  int num_running;         // how many runs have begun and not ended
+  int rank;                // greater the more often it has lately applied; from -kMaxRank to kMaxRank
 };
 
 /// From what the recorder in Python says: (code, start, end, number of registers, depth at the end, [(kind, target, a,
@@ -174,6 +179,9 @@ bool ownsCell(const Machine& machine, int slot);
 
 /// Whether the variable in `slot` is a dict that nothing else refers to.
 bool ownsDict(const Machine& machine, int slot);
+
+/// Whether the step's `a` is a register.
+bool readsRegister(const Step& step);
 
 /// The number that changes when the class or one of its bases does; 0 if it has none.
 unsigned versionOf(PyTypeObject* type);

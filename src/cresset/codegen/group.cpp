@@ -37,6 +37,8 @@ Fact factOf(const Value& value) {
   return Fact::ofType(*value.type());
 }
 
+constexpr size_t kNowhere = std::string_view::npos;
+
 /// A constant that is no tensor.
 bool isKnown(const Value& value) {
   const auto known = knownValue(value);
@@ -102,6 +104,7 @@ class GroupBuilder {
       if (arguments[i].kind != ScalarArgument::Kind::Element) continue;
       const std::string& name = op->schema().arguments()[i].name();
       const bool is_windowed = step.contraction && step.contraction->windowed == name;
+      if (body->isWhole(name)) step.whole = step.operands.size();
       step.operands.push_back(is_windowed ? windows_.at(&node) : numberOf(*node.input(i)));
       step.is_converted.push_back(arguments[i].dtype != *computes_in && name != "condition" && name != "mask");
       auto dims = body->dimensionsOf(name, *rankOf(*node.input(i)), found.rank);
@@ -132,6 +135,7 @@ class GroupBuilder {
       registers_[output] = built[i].value;
       values_[output] = group_.buffers.size() + group_.steps.size();
       step.is_reduced = built[i].is_reduced && !step.contraction;
+      step.chooses = step.is_reduced && step.whole && findOperatorRow(op->fullName())->scalar.find("place") != kNowhere;
       group_.steps.push_back(step);
       group_.dtypes.push_back(results[i]);
       found.is_exact = found.is_exact && built[i].is_exact;

@@ -99,6 +99,8 @@ struct Group {
     std::vector<bool> is_converted;  // per operand: eager PyTorch copies it to another dtype first
     /// Per operand: which of the result's dimensions it has; none if they are the last.
     std::vector<std::vector<size_t>> dims;
+    std::optional<size_t> whole;  // the operand that the others are broadcast to
+    bool chooses = false;         // the result is one of its elements
     ResultRule result;
     std::optional<Reduction> reduction;
     const Contraction* contraction = nullptr;

@@ -1,5 +1,6 @@
 #include "cresset/codegen/kernel.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <sstream>
@@ -64,6 +65,7 @@ void printInstruction(std::ostream& out, const Kernel& kernel, size_t number) {
       << shortName(
              instruction.opcode == Opcode::RoundTo ? static_cast<at::ScalarType>(instruction.immediate)
                                                    : instruction.type);
+  if (isMostly(instruction)) out << ", mostly";
 }
 
 }  // namespace
@@ -101,6 +103,38 @@ std::string_view shortName(at::ScalarType type) {
     default:
       return "";
   }
+}
+
+std::vector<size_t> rareInstructions(const Kernel& kernel) {
+  const auto& code = kernel.code;
+  std::vector<size_t> needed_by(code.size(), kNotRare), loops(code.size()), open = {0};
+  std::vector<std::vector<size_t>> users(code.size());
+  bool scans = false;  // then instructions are computed lane by lane
+  for (size_t i = 0; i < code.size(); ++i) {
+    if (code[i].opcode == Opcode::For) open.push_back(i + 1);
+    if (code[i].opcode == Opcode::End) open.pop_back();
+    loops[i] = open.back();
+    scans = scans || code[i].opcode == Opcode::Previous;
+    for (size_t k = 0; k < (hasBounds(code[i]) ? 2 : numOperands(code[i].opcode)); ++k)
+      users[code[i].operands[k]].push_back(i);
+  }
+  for (size_t i = 0; i < code.size() && !scans; ++i) {
+    if (!isMostly(code[i])) continue;
+    const auto isWithin = [&](size_t user) {
+      for (; user != kNotRare; user = needed_by[user]) {
+        if (user == i) return true;
+      }
+      return false;
+    };
+    for (size_t j = i; j-- > loops[i];) {
+      const bool is_other = j == code[i].operands[0] || j == code[i].operands[1];
+      const bool computes = code[j].opcode >= Opcode::Add && loops[j] == loops[i];
+      if (computes && !is_other && needed_by[j] == kNotRare && !users[j].empty() &&
+          std::all_of(users[j].begin(), users[j].end(), isWithin))
+        needed_by[j] = i;
+    }
+  }
+  return needed_by;
 }
 
 bool isSupported(at::ScalarType dtype) {

@@ -84,7 +84,7 @@ struct Instruction {
   at::ScalarType type = at::kFloat;
   std::array<Register, 3> operands{};
   /// Constant: its bits; Number, Load, Read, Where, Store: which number or buffer; For: the dimension; RoundTo: the
-  /// dtype.
+  /// dtype; Select: see isMostly.
   uint64_t immediate = 0;
 
   bool operator==(const Instruction&) const = default;
@@ -132,6 +132,15 @@ struct Kernel {
   /// Equal for kernels that are equal; the form above.
   std::string toString() const;
 };
+
+/// Of a `select` whose condition is nearly always true.
+constexpr bool isMostly(const Instruction& instruction) {
+  return instruction.opcode == Opcode::Select && instruction.immediate != 0;
+}
+
+inline constexpr size_t kNotRare = SIZE_MAX;
+/// Per instruction which such `select` of the same loop alone needs it, for its third operand; else kNotRare.
+std::vector<size_t> rareInstructions(const Kernel& kernel);
 
 /// The type of the register that holds an element of this dtype: Float for half precision.
 constexpr at::ScalarType registerType(at::ScalarType dtype) {

@@ -140,12 +140,12 @@ Register KernelBuilder::scale(Register value, Register power) {
   return append({Opcode::Scale, typeOf(value), {value, power}, 0});
 }
 
-Register KernelBuilder::select(Register condition, Register then, Register otherwise) {
+Register KernelBuilder::select(Register condition, Register then, Register otherwise, bool mostly) {
   CRESSET_CHECK(
       typeOf(condition) == at::kBool && typeOf(then) == typeOf(otherwise), "operands of different types in a kernel");
   if (const auto truth = constantTruth(condition)) return *truth ? then : otherwise;
   if (then == otherwise) return then;
-  return append({Opcode::Select, typeOf(then), {condition, then, otherwise}, 0});
+  return append({Opcode::Select, typeOf(then), {condition, then, otherwise}, mostly ? 1U : 0U});
 }
 
 Register KernelBuilder::convert(Register value, at::ScalarType type) {

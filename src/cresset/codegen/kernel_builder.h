@@ -39,7 +39,8 @@ class KernelBuilder {
   Register add(Opcode opcode, Register a, Register b, Register c) { return addSame(opcode, {a, b, c}); }
   /// value * 2^power, rounded once, for floats between 2^-10 and 2 and integers as wide.
   Register scale(Register value, Register power);
-  Register select(Register condition, Register then, Register otherwise);
+  /// `mostly`: the condition is nearly always true, and what `otherwise` takes is worth a branch.
+  Register select(Register condition, Register then, Register otherwise, bool mostly = false);
   /// As a C++ conversion where that is defined; Bool by comparison with 0. The value itself if it is of the type.
   Register convert(Register value, at::ScalarType type);
   Register bitcast(Register value, at::ScalarType type);

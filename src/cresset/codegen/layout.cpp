@@ -230,11 +230,24 @@ size_t bestForVectors(
   return best;
 }
 
+/// Of the inputs, whether there is one that goes to the next element along `dim` and farther along `other`.
+bool hasTransposed(
+    const LoopDim& dim, const LoopDim& other, std::span<const at::ScalarType> dtypes, size_t num_inputs) {
+  for (size_t i = 0; i < num_inputs; ++i) {
+    if (isTransposed(dim.strides[i], other.strides[i], static_cast<int64_t>(c10::elementSize(dtypes[i])))) return true;
+  }
+  return false;
+}
+
 /// Whether vectors hold elements that are reduced to one, rather than elements of several reductions. Inputs count
-/// more: they may be read in several loops, and elements that lie apart are stored faster than loaded.
+/// more: they may be read in several loops. Vectors of several reductions take inputs that lie either way: those whose
+/// elements lie apart in tiles.
 bool reducesVectors(
     const LoopDim& reduced, const LoopDim& other, std::span<const at::ScalarType> dtypes, size_t num_inputs) {
   if (other.size < kFew) return true;
+  if (reduced.size >= kFew && hasTransposed(reduced, other, dtypes, num_inputs) &&
+      hasTransposed(other, reduced, dtypes, num_inputs))
+    return false;
   const auto worth = [&](const LoopDim& dim) {
     return std::pair(countNext(dim, dtypes.first(num_inputs)), countNext(dim, dtypes));
   };
@@ -246,6 +259,29 @@ LoopDim oneIteration(std::span<const at::ScalarType> dtypes, bool moves) {
   for (const at::ScalarType dtype : dtypes)
     one.strides.push_back(moves ? static_cast<int64_t>(c10::elementSize(dtype)) : 0);
   return one;
+}
+
+/// Of loops that reduce nothing: the one whose iterations make tiles with the innermost one, as buffers go to the next
+/// element along it and not along that. It becomes the second.
+bool moveTiledDim(std::vector<LoopDim>& dims, std::span<const at::ScalarType> dtypes) {
+  if (dims.back().size < kFew) return false;
+  const auto countTransposed = [&](const LoopDim& dim) {
+    size_t count = 0;
+    for (size_t i = 0; i < dtypes.size(); ++i) {
+      const auto element = static_cast<int64_t>(c10::elementSize(dtypes[i]));
+      count += isTransposed(dim.strides[i], dims.back().strides[i], element) ? 1 : 0;
+    }
+    return count;
+  };
+  size_t best = dims.size(), most = 0;
+  for (size_t d = dims.size() - 1; d-- > 0;) {
+    const size_t count = dims[d].size < kFew ? 0 : countTransposed(dims[d]);
+    if (count > most) best = d, most = count;
+  }
+  if (most == 0) return false;
+  const auto first = dims.begin() + static_cast<std::ptrdiff_t>(best);
+  std::rotate(first, first + 1, dims.end() - 1);
+  return true;
 }
 
 }  // namespace
@@ -276,6 +312,7 @@ std::optional<LoopNest> makeLoopNest(
       std::rotate(first, first + 1, dims.begin() + static_cast<std::ptrdiff_t>(num_outer));
     }
   }
+  const bool has_tiles = reduced.empty() && moveTiledDim(dims, dtypes);
   nest.strides.resize(dtypes.size());
   nest.steps.resize(dtypes.size());
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -283,7 +320,10 @@ std::optional<LoopNest> makeLoopNest(
     const bool may_be_vectors = d == nest.vector_dim || d >= num_outer;
     for (size_t i = 0; i < dtypes.size(); ++i) {
       const int64_t stride = dims[d].strides[i];
-      const bool is_next = may_be_vectors && stride == static_cast<int64_t>(c10::elementSize(dtypes[i]));
+      const auto element = static_cast<int64_t>(c10::elementSize(dtypes[i]));
+      const bool is_in_tiles =
+          has_tiles && d + 2 == dims.size() && isTransposed(stride, dims.back().strides[i], element);
+      const bool is_next = is_in_tiles || (may_be_vectors && stride == element);
       nest.strides[i].push_back(stride);
       nest.steps[i].push_back(stride == 0 ? Step::None : is_next ? Step::Next : Step::Any);
     }

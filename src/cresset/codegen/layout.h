@@ -60,12 +60,20 @@ struct LoopDim {
 
 /// Loops over all elements.
 struct LoopNest {
-  Sizes sizes;                           // one per dimension; at least one
-  std::vector<Sizes> strides;            // per buffer and dimension
-  std::vector<std::vector<Step>> steps;  // the same
-  size_t num_reduced = 0;                // so many of the last dimensions are reduced, each by itself
-  size_t vector_dim = 0;                 // see Kernel
+  Sizes sizes;                 // one per dimension; at least one
+  std::vector<Sizes> strides;  // per buffer and dimension
+  /// The same. Where nothing is reduced, buffers that the innermost loop transposes go to the next element in the loop
+  /// around it: the two make tiles.
+  std::vector<std::vector<Step>> steps;
+  size_t num_reduced = 0;  // so many of the last dimensions are reduced, each by itself
+  size_t vector_dim = 0;   // see Kernel
 };
+
+/// Whether a buffer with these strides along two dimensions goes to the next element along the first, and farther along
+/// the other.
+constexpr bool isTransposed(int64_t stride, int64_t other, int64_t element) {
+  return stride == element && other != 0 && other != element;
+}
 
 /// What is reduced together: in logical order.
 using ReducedDims = std::vector<LoopDim>;

@@ -78,6 +78,10 @@ bool ScalarBody::broadcasts() const {
   return !impl_->broadcasts.empty();
 }
 
+bool ScalarBody::isWhole(std::string_view operand) const {
+  return broadcasts() && impl_->broadcasts[0].operand == operand;
+}
+
 std::optional<std::vector<size_t>> ScalarBody::dimensionsOf(
     std::string_view operand, size_t rank, size_t whole_rank) const {
   const auto found = std::ranges::find(impl_->broadcasts, operand, &Broadcast::operand);

@@ -10,7 +10,8 @@
 // twice; `own(x)` marks what has other bits than eager PyTorch's, or where eager's bits depend on where an element
 // stands; `ownhalf(x)` does so for half precision, where eager rounds between a body's operations for one dtype and not
 // for the other. `raises()` is where eager PyTorch raises for a number: no kernel computes it, nor where the number is
-// known too late. For which dtypes eager raises is asked of eager (operator_check.h).
+// known too late. `require(condition, x)` is x where the condition holds, and where it does not eager raises for an
+// element. For which dtypes eager raises is asked of eager (operator_check.h).
 //
 // Operators that reduce (column REDUCES: along which dimensions, and whether the result keeps them) call sum(x),
 // prod(x), max(x), min(x), and `count`, the number of elements that are reduced to one, and `place`, which of them it
@@ -94,6 +95,8 @@ class ScalarBody {
 
   /// Whether operands are broadcast otherwise than by their last dimensions.
   bool broadcasts() const;
+  /// Whether it is the one that the others are broadcast to then.
+  bool isWhole(std::string_view operand) const;
   /// Which of the dimensions of the whole the operand's are (column BROADCASTS), in order; none if they are the last.
   /// Nothing if it has another rank.
   std::optional<std::vector<size_t>> dimensionsOf(std::string_view operand, size_t rank, size_t whole_rank) const;

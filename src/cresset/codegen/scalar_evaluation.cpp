@@ -24,6 +24,12 @@ struct NumberOperand {
 /// A register, or what is known when the kernel is made, or a number.
 using Operand = std::variant<Register, c10::IValue, NumberOperand>;
 
+/// The kernel fails where the condition does not hold: an index of what has one element.
+void require(KernelBuilder& builder, Register holds) {
+  const Register zero = builder.constant(at::kLong, int64_t{0}), one = builder.constant(at::kLong, int64_t{1});
+  builder.add(Opcode::Index, builder.select(holds, zero, one), one);
+}
+
 class Evaluator {
  public:
   Evaluator(
@@ -121,6 +127,7 @@ class Evaluator {
     if (!found && name == "place") return builder_.place();
     if (!found && name == "inf") return c10::IValue(std::numeric_limits<double>::infinity());
     if (!found && name == "nan") return c10::IValue(std::numeric_limits<double>::quiet_NaN());
+    if (!found && name == "epsilon") return c10::IValue(type_ == at::kDouble ? 0x1p-52 : 0x1p-23);
     if (!found) refuse("the name " + std::string(name));
     if (found->kind == ScalarArgument::Kind::Known) {
       if (!found->known.isDouble() && !found->known.isInt()) return found->known;
@@ -167,13 +174,13 @@ class Evaluator {
     return known->isBool() ? known->toBool() : known->toScalar().toDouble() != 0;
   }
 
-  Operand conditional(const Expression& e) {
+  Operand conditional(const Expression& e, bool mostly = false) {
     const Operand condition = evaluate(e.children[0]);
     if (const auto truth = truthOf(condition)) return evaluate(e.children[*truth ? 1 : 2]);
     if (raises(e.children[1]) && isOther(e.children[0])) return evaluate(e.children[2]);
     const Operand then = evaluate(e.children[1]), otherwise = evaluate(e.children[2]);
     const at::ScalarType type = typeOf({then, otherwise});
-    return builder_.select(truthRegister(condition), asNumber(then, type), asNumber(otherwise, type));
+    return builder_.select(truthRegister(condition), asNumber(then, type), asNumber(otherwise, type), mostly);
   }
 
   /// Of a condition that is not known.
@@ -183,7 +190,6 @@ class Evaluator {
   }
 
   static bool raises(const Expression& e) { return e.kind == Expression::Kind::Call && e.text == "raises"; }
-
   /// Whether this compares an argument with a number that it is known not to be.
   bool isOther(const Expression& e) const {
     if (e.kind != Expression::Kind::Binary || e.text != "==") return false;
@@ -299,8 +305,13 @@ class Evaluator {
         {"sum", Opcode::Sum},   {"prod", Opcode::Prod},   {"max", Opcode::Max},     {"min", Opcode::Min},
         {"dot", Opcode::Dot}};
     if (e.text == "exactly") return exactly(e);
+    if (e.text == "mostly" && e.children.size() == 3) return conditional(e, /*mostly=*/true);
     if (e.text == "index") return index(e);
     if (e.text == "previous") return previous(e);
+    if (e.text == "require") {
+      require(builder_, truthRegister(evaluate(e.children[0])));
+      return evaluate(e.children.at(1));
+    }
     if (raises(e)) throw Unsupported{op_.fullName() + " raises, or may raise, for its numbers"};
     if (e.text == "own" && e.children.size() == 1) {
       is_exact_ = false;

@@ -73,6 +73,7 @@ class Scheduler {
   bool addStep(const Group::Step& step) {
     auto layout = layoutOfStep(step, values_);
     if (!layout) return false;
+    if (step.whole && layout->sizes != values_[step.operands[*step.whole]].layout.sizes) return false;
     ScheduledValue result{std::move(*layout), {}};
     const size_t rank = result.layout.sizes.size();
     result.variables.assign(rank, kNone);

@@ -135,7 +135,50 @@ class SequenceScheduler {
       if (schedule.packed[i] && !group.buffers[i].windows) copied += c10::multiply_integers(buffers[i].sizes);
     }
     const int64_t visited = c10::multiply_integers(schedule.nest.sizes);
-    return kCopy * copied > visited * static_cast<int64_t>(group.steps.size() - 1);
+    // Of what lies in memory an operator reads the one element that it chooses.
+    const bool reads_all = std::ranges::any_of(group.steps, [&](const Group::Step& step) {
+      return step.chooses && step.operands[*step.whole] < buffers.size();
+    });
+    return reads_all || kCopy * copied > visited * static_cast<int64_t>(group.steps.size() - 1) ||
+           reducesAgainstVectors(group, schedule.nest);
+  }
+
+  /// Whether reductions share a kernel that don't belong together: the inputs of one lie along what is reduced, while
+  /// vectors go across, as those of another lie. Each operator by itself takes its own way; a kernel is faster where it
+  /// saves results between operators, or few elements, of which calling operators takes longer.
+  static bool reducesAgainstVectors(const Group& group, const LoopNest& nest) {
+    constexpr int64_t kCall = 8192;  // a call of an operator, in visits of an element
+    const size_t reduced = nest.sizes.size() - nest.num_reduced;
+    if (nest.num_reduced != 1 || nest.vector_dim == reduced) return false;
+    const auto liesAlong = [&](const std::vector<bool>& inputs, size_t dim, size_t other) {
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const auto element = static_cast<int64_t>(c10::elementSize(group.body.inputs[i]));
+        if (inputs[i] && isTransposed(nest.strides[i][dim], nest.strides[i][other], element)) return true;
+      }
+      return false;
+    };
+    std::vector<std::vector<bool>> sources;  // of each value the inputs that its elements come from
+    for (size_t i = 0; i < group.buffers.size(); ++i) sources.emplace_back(group.buffers.size())[i] = true;
+    int64_t num_against = 0, num_between = 0;
+    bool are_some_across = false;
+    for (const Group::Step& step : group.steps) {
+      std::vector<bool> own(group.buffers.size());
+      for (const size_t operand : step.operands) {
+        for (size_t i = 0; i < own.size(); ++i) own[i] = own[i] || sources[operand][i];
+      }
+      const bool is_across = liesAlong(own, nest.vector_dim, reduced);
+      const bool is_along = liesAlong(own, reduced, nest.vector_dim);
+      if (step.reduction) {
+        num_against += is_along && !is_across;
+        are_some_across = are_some_across || is_across;
+      } else {
+        num_between += is_along || is_across;
+      }
+      if (step.is_reduced) own.assign(own.size(), false);
+      sources.push_back(std::move(own));
+    }
+    return are_some_across && (num_against - num_between) * c10::multiply_integers(nest.sizes) >
+                                  kCall * static_cast<int64_t>(group.steps.size());
   }
 
   /// Copies a tensor to where there are zeros around it.

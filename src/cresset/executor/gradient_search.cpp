@@ -1,6 +1,5 @@
 #include "cresset/executor/gradient_search.h"
 
-#include <ATen/core/Tensor.h>
 #include <ATen/core/class_type.h>
 
 #include <algorithm>
@@ -24,7 +23,7 @@ bool maySwitchGradientsOn(const Block* block) {
 }
 
 bool GradientSearch::find(const c10::IValue& value, int depth) {
-  if (value.isTensor()) return value.toTensor().requires_grad();
+  if (value.isTensor()) return is_wanted_(value.toTensor());
   if (depth == 0) return true;  // not searched any deeper
   if (isSeen(value)) return false;
   const auto isIn = [&](const c10::IValue& element) { return find(element, depth - 1); };

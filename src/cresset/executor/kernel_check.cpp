@@ -25,10 +25,10 @@ constexpr int64_t kUlps = 4;
 
 Tolerance toleranceOf(const codegen::Group& group, const at::Tensor& output, std::span<const at::Tensor> inputs) {
   if (group.is_exact || !output.is_floating_point()) return {};
-  // What a mean is taken from may be near to it.
-  const bool normalizes = std::ranges::any_of(group.steps, [](const auto& step) { return step.result.keeps_format; });
+  // What a mean is taken from may be near to it, and so may the terms of a loss be to each other.
+  const bool cancels = std::ranges::any_of(group.steps, [](const auto& step) { return step.whole.has_value(); });
   // ATen's functions give 0 for some values that are not normal numbers.
-  if (!group.reduces && !normalizes) {
+  if (!group.reduces && !cancels) {
     return {kUlps, output.scalar_type() == at::kDouble ? std::numeric_limits<double>::min() : 0x1p-126};
   }
   // Sums of squares are the largest of what reductions add up; errors of adding n numbers grow with n.

@@ -95,6 +95,12 @@ Launch::Launch(const codegen::Sequence& sequence, std::span<const at::Tensor> te
 }
 
 bool Launch::mayOverwrite(size_t tensor, size_t output, size_t num_tensors) const {
+  const auto mayFail = [](const Step& step) {
+    const auto& code = step.kernel->kernel().code;
+    return std::any_of(
+        code.begin(), code.end(), [](const auto& instruction) { return instruction.opcode == codegen::Opcode::Index; });
+  };
+  if (std::any_of(steps_.begin(), steps_.end(), mayFail)) return false;
   const auto uses = [](const Step& step, size_t base) {
     return std::any_of(step.buffers.begin(), step.buffers.end(), [&](const Buffer& b) { return b.base == base; });
   };

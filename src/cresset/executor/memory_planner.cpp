@@ -39,6 +39,27 @@ MemoryPlan placeInOrder(std::span<const Temporary> temporaries, const Order& ord
   return plan;
 }
 
+/// The step at which most is needed, and how much.
+struct Peak {
+  size_t step = 0, bytes = 0;
+};
+
+Peak peakOf(std::span<const Temporary> temporaries) {
+  std::map<size_t, std::ptrdiff_t> changes;  // by step
+  for (const Temporary& temporary : temporaries) {
+    const auto bytes = static_cast<std::ptrdiff_t>(rounded(temporary.bytes));
+    changes[temporary.first] += bytes;
+    changes[temporary.last + 1] -= bytes;
+  }
+  std::ptrdiff_t now = 0;
+  Peak peak;
+  for (const auto& [step, change] : changes) {
+    now += change;
+    if (static_cast<size_t>(now) > peak.bytes) peak = {step, static_cast<size_t>(now)};
+  }
+  return peak;
+}
+
 /// Places them in the order and, until no memory is wasted, in so many others: what ends highest is placed first.
 void place(std::span<const Temporary> temporaries, Order order, size_t tries, size_t least, MemoryPlan& best) {
   while (true) {
@@ -59,15 +80,22 @@ MemoryPlan planMemory(std::span<const Temporary> temporaries) {
   // As many as take some tens of microseconds.
   constexpr size_t kMostTries = 48, kMostSteps = 25000;
   const size_t tries = std::min(kMostTries, kMostSteps / (temporaries.size() * temporaries.size()));
-  const size_t least = leastMemory(temporaries);
+  const auto [peak, least] = peakOf(temporaries);
   Order by_size(temporaries.size());
   std::iota(by_size.begin(), by_size.end(), size_t{0});
   Order by_length = by_size;
   std::stable_sort(
       by_size.begin(), by_size.end(), [&](size_t a, size_t b) { return temporaries[a].bytes > temporaries[b].bytes; });
+  Order by_peak = by_size;
   MemoryPlan plan;
   place(temporaries, std::move(by_size), tries, least, plan);
   if (plan.bytes <= least || tries == 0) return plan;
+  // What meets at the peak has no room between it to waste.
+  std::stable_partition(by_peak.begin(), by_peak.end(), [&, at = peak](size_t i) {
+    return temporaries[i].first <= at && at <= temporaries[i].last;
+  });
+  place(temporaries, std::move(by_peak), tries, least, plan);
+  if (plan.bytes <= least) return plan;
   std::stable_sort(by_length.begin(), by_length.end(), [&](size_t a, size_t b) {
     return temporaries[a].last - temporaries[a].first > temporaries[b].last - temporaries[b].first;
   });
@@ -76,15 +104,7 @@ MemoryPlan planMemory(std::span<const Temporary> temporaries) {
 }
 
 size_t leastMemory(std::span<const Temporary> temporaries) {
-  std::map<size_t, std::ptrdiff_t> changes;  // by step
-  for (const Temporary& temporary : temporaries) {
-    const auto bytes = static_cast<std::ptrdiff_t>(rounded(temporary.bytes));
-    changes[temporary.first] += bytes;
-    changes[temporary.last + 1] -= bytes;
-  }
-  std::ptrdiff_t now = 0, most = 0;
-  for (const auto& [step, change] : changes) most = std::max(most, now += change);
-  return static_cast<size_t>(most);
+  return peakOf(temporaries).bytes;
 }
 
 bool LearnedSizes::sizesFor(std::span<const c10::IValue> /*inputs*/, std::vector<size_t>& bytes) {

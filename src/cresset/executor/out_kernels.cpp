@@ -243,8 +243,7 @@ bool cat(const OutArguments& arguments) {
   return true;
 }
 
-/// Whether the strides are those that a new tensor of these sizes gets, also where the size is 1: PyTorch's kernel for
-/// `_stack` takes the stride before the stacked dimension for the number of elements in a part.
+/// Whether the strides are those that a new tensor of these sizes gets, also where the size is 1.
 bool hasDefaultStrides(const at::Tensor& tensor) {
   int64_t expected = 1;
   for (int64_t i = tensor.dim() - 1; i >= 0; expected *= tensor.size(i), --i) {
@@ -253,17 +252,24 @@ bool hasDefaultStrides(const at::Tensor& tensor) {
   return true;
 }
 
-/// Of tensors of one dtype and the same sizes, whose result is contiguous; others are joined by cat, or refused.
+/// Of tensors of one dtype and the same sizes, whose result is contiguous. PyTorch's kernel for `_stack` takes the
+/// stride before the stacked dimension for the number of elements in a part, and the first tensor for contiguous.
 bool stack(const OutArguments& arguments) {
-  const auto tensors = arguments.input(0).toTensorVector();
+  auto tensors = arguments.input(0).toTensorVector();
   if (tensors.empty() || tensors[0].dim() > 2) return false;
   for (const at::Tensor& each : tensors) {
     if (each.sizes() != tensors[0].sizes() || each.scalar_type() != tensors[0].scalar_type()) return false;
     if (each.numel() == 0 || (each.is_contiguous() && !hasDefaultStrides(each))) return false;
   }
-  const int64_t dim = arguments.input(1).toInt();
+  int64_t dim = arguments.input(1).toInt();
   if (dim < -tensors[0].dim() - 1 || dim > tensors[0].dim()) return false;
-  at::cpu::_stack_out(arguments.output(0), tensors, dim < 0 ? dim + tensors[0].dim() + 1 : dim);
+  if (dim < 0) dim += tensors[0].dim() + 1;
+  if (std::all_of(tensors.begin(), tensors.end(), hasDefaultStrides)) {
+    at::cpu::_stack_out(arguments.output(0), tensors, dim);
+  } else {
+    for (at::Tensor& each : tensors) each = each.unsqueeze(dim);
+    at::cpu::cat_out(arguments.output(0), tensors, dim);
+  }
   return true;
 }
 

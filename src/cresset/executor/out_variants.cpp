@@ -42,7 +42,8 @@ bool isDtypeOfOutput(at::ScalarType dtype) {
 }
 
 bool isPlainTensor(const c10::IValue& value) {
-  return !value.toTensor().defined() || hasPlainMemory(value.toTensor());
+  const at::Tensor& tensor = value.toTensor();
+  return !tensor.defined() || (hasPlainMemory(tensor) && !carriesTangent(tensor));
 }
 
 [[gnu::noinline]] bool isPlainOrNoTensor(const c10::IValue& value) {

@@ -28,6 +28,7 @@ enum class WithoutPlan : uint8_t {
   Transformed,  // Unreadable's
   Hooked,
   NotPlain,
+  Tangents,      // of arguments; of plans that no gradients go through
   TooManyKinds,  // there are plans enough, for other kinds of arguments
   Failed,        // an error of the optimizer
 };

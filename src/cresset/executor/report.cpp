@@ -249,6 +249,8 @@ std::string_view toString(WithoutPlan reason) {
       return "hooks for saved tensors, or autograd's anomaly mode";
     case WithoutPlan::NotPlain:
       return "a tensor that is a subclass, sparse, quantized, nested, conjugated or undefined";
+    case WithoutPlan::Tangents:
+      return "tangents of arguments: gradients in forward mode";
     case WithoutPlan::TooManyKinds:
       return "more kinds of arguments than there may be plans";
     case WithoutPlan::Failed:

@@ -147,7 +147,10 @@ KernelWork workOf(const codegen::Kernel& kernel, std::span<const int64_t> sizes)
   const size_t num_buffers = kernel.inputs.size() + kernel.outputs.size();
   std::vector<double> read(num_buffers);  // elements by index
   std::vector<double> iterations = {1};
-  for (const codegen::Instruction& instruction : kernel.code) {
+  const std::vector<size_t> rare = codegen::rareInstructions(kernel);
+  for (size_t number = 0; number < kernel.code.size(); ++number) {
+    const codegen::Instruction& instruction = kernel.code[number];
+    if (rare[number] != codegen::kNotRare) continue;
     if (instruction.opcode == codegen::Opcode::For) {
       const auto size = static_cast<double>(sizes[instruction.immediate]);
       // A loop from one bound to the next: all of them together go over the dimension once.

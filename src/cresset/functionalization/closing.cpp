@@ -1,5 +1,6 @@
 // The end of a level: tensors from outside get what was written to them, and wrappers become tensors.
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/as_strided_ops.h>
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/detach_ops.h>
@@ -79,7 +80,10 @@ void Level::copyBack(Entry& entry) {
 bool Level::placeOnTape(Entry& entry) {
   if (!hasTapeOfItsOwn(entry)) return true;
   if (entry.tensor.is_view()) {
-    if (!recordWrite(entry.tensor, entry.wrapper)) return false;
+    {
+      const detail::ActiveClients active(clientsOf(entry.tensor));
+      if (!recordWrite(entry.tensor, entry.wrapper)) return false;
+    }
     link(entry);
   } else {
     sharePlace(entry.wrapper, entry.tensor);
@@ -93,9 +97,7 @@ bool Level::placeOnTape(Entry& entry) {
 /// Levels around compute with the new place of a tensor from outside of this one from now on: of one that is from
 /// outside of them, too, or of what their program has.
 void Level::tellPlaceAround(const at::Tensor& tensor) {
-  const detail::ClientFrame* own = detail::activeClients();
-  while (own && own->client != this) own = own->outer;
-  const detail::ClientFrame* frame = own ? own->outer : detail::activeClients();
+  const detail::ClientFrame* frame = frameAround();
   Level* around = levelOf(frame);
   if (!around) return;
   const detail::ActiveClients active(frame);
@@ -128,7 +130,7 @@ void Level::close() {
   std::erase_if(in_order_, [&](const Entry* entry) {
     const bool unseen = literals_.contains(entry->tensor.unsafeGetTensorImpl()) && entry->tensor.use_count() == 2;
     Memory& memory = wrapperOf(entry->wrapper)->memory();
-    if (!unseen || !memory.written || memory.flat || memory.exposed.defined()) return false;
+    if (!unseen || !memory.written || memory.shared || memory.exposed.defined()) return false;
     memory.foreign = false;
     by_wrapper_.erase(entry->wrapper.unsafeGetTensorImpl());
     return true;
@@ -159,14 +161,14 @@ void Level::close() {
   state_->open = false;
   for (Entry* entry : in_order_) {
     Memory& memory = wrapperOf(entry->wrapper)->memory();
-    if (memory.flat) continue;
+    if (memory.shared) continue;
     memory.value = detachedHidden(inLevelAround(wholeOf(*entry)), *state_);
     ++memory.generation;
   }
   for (Entry* entry : in_order_) {
     Memory& memory = wrapperOf(entry->wrapper)->memory();
-    if (!memory.flat || !memory.written) continue;
-    memory.value = wholeStorage(inLevelAround(entry->tensor), *state_);
+    if (!memory.shared || !memory.written) continue;
+    memory.value = memory.around.defined() ? memory.around : wholeStorage(inLevelAround(entry->tensor), *state_);
     ++memory.generation;
     memory.written = false;
   }
@@ -221,7 +223,7 @@ at::Tensor Level::copyOf(const Part& whole) const {
   const Part* part = &whole;
   for (; part->parent; part = part->parent.get()) chain.push_back(part);
   at::Tensor value = part->memory->value;
-  if (const Entry* owner = part->memory->flat ? nullptr : ownerOf(*part->memory)) value = wholeOf(*owner);
+  if (const Entry* owner = part->memory->shared ? nullptr : ownerOf(*part->memory)) value = wholeOf(*owner);
   const Emission emission(*state_);
   for (size_t i = chain.size(); i-- > 0;) value = applyView(*chain[i], value, /*copies=*/true);
   return value;
@@ -253,10 +255,9 @@ std::optional<std::vector<const Part*>> viewsBetween(const at::Tensor& base, con
   return viewsBetween(whole ? whole->part().get() : nullptr, part);
 }
 
-/// Whether a view was made where no gradients are recorded.
+/// Whether a view was made where no gradients are recorded. Recorded views of it are views made so, too.
 bool isUnrecorded(const at::Tensor& view) {
-  const auto* of_view = autograd::impl::get_view_autograd_meta(view);
-  return of_view && of_view->get_creation_meta() == autograd::CreationMeta::NO_GRAD_MODE;
+  return wasMadeWithoutTape(view) && !autograd::impl::get_autograd_meta(view)->grad_fn_;
 }
 
 /// The view of `base` that the tensor, which is a view in autograd, is of its own base.
@@ -264,6 +265,19 @@ at::Tensor viewAgain(const at::Tensor& tensor, at::Tensor base, const std::vecto
   const at::AutoGradMode mode(!isUnrecorded(tensor) && (tensor.requires_grad() || !base.requires_grad()));
   for (size_t i = chain.size(); i-- > 0;) base = applyView(*chain[i], base, /*copies=*/false);
   return chain.empty() ? detached(base) : base;
+}
+
+/// Whether as_strided of a tensor in the place of `base` makes the view again, which is known to be one of its memory.
+bool isStridedPartOf(const at::Tensor& base, const at::Tensor& view) {
+  return base.scalar_type() == view.scalar_type() && base.is_conj() == view.is_conj() &&
+         base.is_neg() == view.is_neg() && !base.unsafeGetTensorImpl()->has_symbolic_sizes_strides() &&
+         !view.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
+}
+
+/// The same of a view for which no chain is known, as other tensors from outside share its base's memory.
+at::Tensor stridedViewAgain(const at::Tensor& tensor, const at::Tensor& base) {
+  const at::AutoGradMode mode(!isUnrecorded(tensor) && (tensor.requires_grad() || !base.requires_grad()));
+  return at::_ops::as_strided::call(base, tensor.sym_sizes(), tensor.sym_strides(), tensor.sym_storage_offset());
 }
 
 }  // namespace
@@ -282,7 +296,12 @@ bool Level::settle(const at::Tensor& tensor) {
     const auto owner = by_wrapper_.find(tensor._base().unsafeGetTensorImpl());
     const auto chain =
         owner == by_wrapper_.end() ? std::nullopt : viewsBetween(at::Tensor(tensor._base()), wrapper.part());
-    if (chain) outside = viewAgain(tensor, owner->second->tensor, *chain);
+    if (chain) {
+      outside = viewAgain(tensor, owner->second->tensor, *chain);
+    } else if (
+        owner != by_wrapper_.end() && wrapper.memory().shared && isStridedPartOf(owner->second->tensor, tensor)) {
+      outside = stridedViewAgain(tensor, owner->second->tensor);
+    }
   }
   if (!wrapper.settle()) return false;
   if (outside.defined()) rebaseView(tensor, outside);
@@ -337,7 +356,7 @@ void Level::visitStanding(const std::function<void(const at::Tensor&, const at::
   // Those from outside first: others are views of them.
   for (const Entry* entry : in_order_) {
     const Memory& memory = wrapperOf(entry->wrapper)->memory();
-    if (!memory.flat) visit(memory.value, entry->tensor);
+    if (!memory.shared) visit(memory.value, entry->tensor);
     visit(entry->wrapper, entry->tensor);
   }
   for (const at::Tensor& wrapper : livingWrappers(*state_))
@@ -367,7 +386,8 @@ at::Tensor Level::leaveFunctorch(const at::Tensor& tensor) {
   Level* level = around();
   if (level && !is_handed_over_) handOverAll(*level);
   if (level && !is_copy && (!inner.requires_grad() || wrapper->memory().level == level->state_)) return tensor;
-  // The wrapper's kernel makes the copy, of what is a tensor by now.
+  // The wrapper's kernel makes the copy, of what is a tensor by now; modes see that one.
+  const HiddenFromModes hidden;
   return at::_ops::clone::call(tensor, std::nullopt);
 }
 
@@ -389,7 +409,11 @@ at::Tensor Level::leave(const at::Tensor& tensor) {
     // A view is made again of its base, so that autograd knows it as one.
     value = viewAgain(tensor, leaveBase(at::Tensor(tensor._base())), *chain);
     if (value.requires_grad() && !isUnrecorded(tensor)) sharePlace(tensor, value);
+    if (wasMadeWithoutTape(tensor)) markMadeWithoutTape(value);
     if (!hasKnownPlace(tensor)) forgetPlace(value);  // autograd raises where it is used
+  } else if (
+      wrapper->memory().shared && !tensor.requires_grad() && isStridedPartOf(at::Tensor(tensor._base()), tensor)) {
+    value = stridedViewAgain(tensor, leaveBase(at::Tensor(tensor._base())));
   } else if (!tensor.requires_grad()) {
     value = detached(current(wrapper->part()));
   } else {

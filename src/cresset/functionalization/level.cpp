@@ -2,9 +2,13 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/functorch/DynamicLayer.h>
+#include <ATen/ops/_conj_ops.h>
 #include <ATen/ops/_has_compatible_shallow_copy_type_ops.h>
+#include <ATen/ops/_make_dual_ops.h>
+#include <ATen/ops/_neg_view_ops.h>
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
+#include <ATen/ops/detach_ops.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/lift_fresh_ops.h>
 #include <ATen/ops/resize_ops.h>
@@ -55,6 +59,10 @@ bool reachesBackend(const c10::OperatorHandle& op, c10::DispatchKeySet keys) {
       kTransforms | c10::autograd_dispatch_keyset | c10::autocast_dispatch_keyset | kFunctorchWrappers |
       c10::DispatchKeySet({c10::DispatchKey::Batched, c10::DispatchKey::Functionalize});
   return !keys.has_any(kAbove) && !op.hasKernelForDispatchKey(c10::DispatchKey::CPU);
+}
+
+bool isComposite(const c10::OperatorHandle& op) {
+  return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
 }
 
 /// Without the keys at which the dispatcher has nothing to call: where the operator has a kernel that says so, or no
@@ -183,42 +191,70 @@ bool hasMoreThan(const at::Tensor& tensor) {
 
 }  // namespace
 
+/// What the level around has for the tensor, which enters that level if it comes from outside of it, too. The tensor
+/// itself if there is no level around.
+at::Tensor Level::enterAround(const at::Tensor& tensor) const {
+  const detail::ClientFrame* frame = frameAround();
+  Level* around = levelOf(frame);
+  if (!around) return tensor;
+  const detail::ActiveClients active(frame);
+  const at::AutoGradMode off(false);  // nothing is recorded there by this: autograd need not know the tensor's place
+  return around->lift(tensor);
+}
+
 /// Where the level around has the tensor's memory: others that share it may be wrappers of that level. Null if it has
-/// none of it, unless `enters`: then the tensor enters that level, too.
-const c10::StorageImpl* Level::storageAround(const at::Tensor& tensor, bool enters) const {
+/// none of it.
+const c10::StorageImpl* Level::storageAround(const at::Tensor& tensor) const {
   const detail::ClientFrame* frame = frameAround();
   Level* around = levelOf(frame);
   if (!around) return storageOf(tensor);
   const detail::ActiveClients active(frame);
-  if (enters || !around->isFromOutside(tensor)) return storageOf(around->lift(tensor));
-  const auto known = around->by_storage_.find(around->storageAround(tensor, /*enters=*/false));
+  const at::AutoGradMode off(false);
+  if (!around->isFromOutside(tensor)) return storageOf(around->lift(tensor));
+  const auto known = around->by_storage_.find(around->storageAround(tensor));
   return known == around->by_storage_.end() ? nullptr : storageOf(known->second.front()->wrapper);
 }
 
-Level::Entry& Level::enter(const at::Tensor& tensor) {
-  if (const auto found = entries_.find(tensor.unsafeGetTensorImpl()); found != entries_.end()) {
-    checkMemory(*found->second);
-    followTape(*found->second);
-    return *found->second;
+namespace {
+
+/// The part of a storage, with the conj and neg bits of the tensor, which is there.
+PartPtr withBitsOf(const at::Tensor& tensor, PartPtr part) {
+  const at::Tensor& whole = part->memory->value;
+  const auto flip = [&](const char* view) {
+    auto flipped = std::make_shared<Part>(part->memory);
+    flipped->op = c10::Dispatcher::singleton().findSchemaOrThrow(view, "");
+    flipped->arguments.resize(1);
+    flipped->parent = std::move(part);
+    part = std::move(flipped);
+  };
+  if (tensor.is_conj() != whole.is_conj()) flip(at::_ops::_conj::name);
+  if (tensor.is_neg() != whole.is_neg()) flip(at::_ops::_neg_view::name);
+  return part;
+}
+
+bool hasBits(const at::Tensor& tensor) {
+  return tensor.is_conj() || tensor.is_neg();
+}
+
+}  // namespace
+
+/// A wrapper of a tensor from outside that shares memory with another one, which has entered first.
+at::Tensor Level::wrapShared(const at::Tensor& tensor, const at::Tensor& around, const Entry& first) {
+  PartPtr whole = wrapperOf(first.wrapper)->part();
+  Memory& memory = *whole->memory;
+  if (first.wrapper.grad_fn() && !isEntered(first.wrapper)) {
+    throw UserError(
+        "Within cresset.functionalize, a tensor from outside shares memory with another one that was written where "
+        "gradients are recorded: pass one of them, and view it within");
   }
-  if (at::GradMode::is_enabled()) static_cast<void>(tensor.grad_fn());  // may raise: see hasKnownPlace
-  auto entry = std::make_unique<Entry>();
-  entry->tensor = tensor;
-  entry->storage = storageOf(tensor);
-  auto& sharing = by_storage_[storageAround(tensor, /*enters=*/true)];
-  if (sharing.empty()) {
-    entry->wrapper = wrapFresh(tensor, state_, tensor.is_inference());
-    Memory& memory = wrapperOf(entry->wrapper)->memory();
-    memory.foreign = true;
-    memory.has_more = hasMoreThan(tensor);
-    // Memory that is not PyTorch's: an array's, say, which the program may look at without an operator.
-    if (!tensor.storage().resizable() && !isSeen()) memory.exposed = detachedHidden(tensor, *state_);
-    if (given_away_.contains(entry->storage)) {
-      memory.exposed = memory.value = detachedHidden(tensor, *state_);
-      tellClientsOfWrites(memory.exposed, false);
-    }
+  const bool has_whole_around = levelOf(frameAround()) && wrapperOf(around);
+  if (memory.around.defined()) {
+    // Tensors from outside of the level around may have become parts of more since then.
+    while (whole->parent) whole = whole->parent;
+    if (const PartPtr known = wrapperOf(memory.around)->part(); known->parent) shareAround(whole, known);
+  } else if (has_whole_around && !memory.shared && !(whole->repeats && memory.written)) {
+    shareAround(whole, wrapperOf(enterAround(first.tensor))->part());
   } else {
-    const Entry& first = *sharing.front();
     if (first.tensor.scalar_type() != tensor.scalar_type()) {
       throw UserError(
           "Within cresset.functionalize, two tensors from outside that share memory have different dtypes: pass one of "
@@ -230,31 +266,71 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
           "Within cresset.functionalize, two tensors from outside that share memory have symbolic sizes: pass one of "
           "them, and view it within");
     }
-    PartPtr whole = wrapperOf(first.wrapper)->part();
-    if (first.wrapper.grad_fn() && !isEntered(first.wrapper)) {
+    if (state_->copies_views && (hasBits(first.tensor) || hasBits(tensor))) {
       throw UserError(
-          "Within cresset.functionalize, a tensor from outside shares memory with another one that was written where "
-          "gradients are recorded: pass one of them, and view it within");
+          "Within cresset.functionalize, a conjugate or negative view from outside shares memory with another tensor "
+          "from outside, which can't be where views are removed: pass x.resolve_conj() or x.resolve_neg()");
     }
-    if (!wrapperOf(first.wrapper)->memory().flat) flatten(whole, wholeOf(first));
-    while (whole->parent) whole = whole->parent;
-    auto part = std::make_shared<Part>(whole->memory);
-    part->parent = whole;
-    part->sizes = tensor.sizes().vec();
-    part->strides = tensor.strides().vec();
-    part->offset = tensor.storage_offset();
-    entry->wrapper = wrapperFor(std::move(part), tensor, tensor.is_inference());
+    if (!memory.shared) flatten(whole, wholeOf(first));
+  }
+  while (whole->parent) whole = whole->parent;
+  if (memory.around.defined())
+    return wrapperFor(partLike(wrapperOf(around)->part(), whole), tensor, tensor.is_inference());
+  auto part = std::make_shared<Part>(whole->memory);
+  part->parent = whole;
+  part->sizes = tensor.sizes().vec();
+  part->strides = tensor.strides().vec();
+  part->offset = tensor.storage_offset();
+  return wrapperFor(withBitsOf(tensor, std::move(part)), tensor, tensor.is_inference());
+}
+
+/// The clients that see what the program does that has the tensor.
+const detail::ClientFrame* Level::clientsOf(const at::Tensor& tensor) {
+  const Wrapper* wrapper = wrapperOf(tensor);
+  const detail::ClientFrame* frame = wrapper ? detail::activeClients() : nullptr;
+  while (frame && !(levelOf(frame) && levelOf(frame)->state_ == wrapper->memory().level)) frame = frame->outer;
+  return frame;
+}
+
+/// Autograd makes the place of a view again by the view's operator, after a write to its base: as the program does that
+/// has the tensor. Raises where autograd can't.
+void Level::makePlaceAgain(const at::Tensor& tensor) {
+  if (!tensor.is_view()) return;
+  const detail::ActiveClients active(clientsOf(tensor));
+  static_cast<void>(tensor.grad_fn());
+}
+
+Level::Entry& Level::enter(const at::Tensor& tensor) {
+  if (const auto found = entries_.find(tensor.unsafeGetTensorImpl()); found != entries_.end()) {
+    checkMemory(*found->second);
+    followTape(*found->second);
+    return *found->second;
+  }
+  if (isRecording()) makePlaceAgain(tensor);  // may raise: see hasKnownPlace
+  auto entry = std::make_unique<Entry>();
+  entry->tensor = tensor;
+  entry->storage = storageOf(tensor);
+  const at::Tensor around = enterAround(tensor);
+  const auto sharing = by_storage_.find(storageOf(around));
+  if (sharing == by_storage_.end()) {
+    entry->wrapper = wrapFresh(tensor, state_, tensor.is_inference());
+    Memory& memory = wrapperOf(entry->wrapper)->memory();
+    memory.foreign = true;
+    memory.has_more = hasMoreThan(tensor);
+    // Memory that is not PyTorch's: an array's, say, which the program may look at without an operator.
+    if (!tensor.storage().resizable() && !isSeenBeyondLevels()) memory.exposed = detachedHidden(tensor, *state_);
+    if (given_away_.contains(entry->storage)) {
+      memory.exposed = memory.value = detachedHidden(tensor, *state_);
+      tellClientsOfWrites(memory.exposed, false);
+    }
+  } else {
+    entry->wrapper = wrapShared(tensor, around, *sharing->second.front());
   }
   if (!tensor.is_inference() && !entry->wrapper.is_inference())
     entry->wrapper.unsafeGetTensorImpl()->set_version_counter(tensor.unsafeGetTensorImpl()->version_counter());
-  sharing.push_back(entry.get());
-  try {
-    link(*entry);
-  } catch (...) {
-    std::erase(sharing, entry.get());
-    throw;
-  }
+  link(*entry);
   Entry& result = *entry;
+  by_storage_[storageOf(around)].push_back(&result);
   by_wrapper_[result.wrapper.unsafeGetTensorImpl()] = &result;
   in_order_.push_back(&result);
   entries_[tensor.unsafeGetTensorImpl()] = std::move(entry);
@@ -262,11 +338,13 @@ Level::Entry& Level::enter(const at::Tensor& tensor) {
 }
 
 void Level::link(Entry& entry) {
-  if (!at::GradMode::is_enabled() && !hasKnownPlace(entry.tensor)) return;  // a call that is recorded will raise
+  if (!isRecording() && !hasKnownPlace(entry.tensor)) return;  // a call that is recorded will raise
+  makePlaceAgain(entry.tensor);
   entry.requires_grad = entry.tensor.requires_grad();
   entry.node = entry.tensor.grad_fn().get();
   if (entry.requires_grad) enterTape(entry.tensor, entry.wrapper, &leaveGradient);
   const at::Tensor tangent = tangentOf(entry.tensor);
+  if (tangent.defined()) refuseFakeTangents();
   if (tangent.defined() && !tangentOf(entry.wrapper).defined())
     setTangent(entry.wrapper, lift(tangent), /*replaces=*/false);
 }
@@ -287,7 +365,8 @@ bool Level::takeStorageOf(const Memory& memory) {
 void Level::followTape(Entry& entry) {
   const bool requires_grad = entry.tensor.requires_grad();
   if (!requires_grad && !entry.requires_grad) return;
-  if (!at::GradMode::is_enabled() && !hasKnownPlace(entry.tensor)) return;
+  if (!isRecording() && !hasKnownPlace(entry.tensor)) return;
+  makePlaceAgain(entry.tensor);
   const void* node = entry.tensor.grad_fn().get();
   if (requires_grad == entry.requires_grad && node == entry.node) return;
   const bool own_tape = entry.wrapper.grad_fn() && !isEntered(entry.wrapper);
@@ -300,7 +379,13 @@ void Level::followTape(Entry& entry) {
 }
 
 bool Level::isSeen() const {
-  return outer() || c10::impl::TorchDispatchModeTLS::any_modes_set() || depthOfFunctorch() != 0;
+  return outer() || isSeenBeyondLevels();
+}
+
+bool Level::isSeenBeyondLevels() const {
+  const detail::ClientFrame* frame = frameAround();
+  while (levelOf(frame)) frame = frame->outer;
+  return frame || c10::impl::TorchDispatchModeTLS::any_modes_set() || depthOfFunctorch() != 0;
 }
 
 /// Whether an operator may give the tensor other sizes and strides at once: nothing else sees it than this program.
@@ -310,7 +395,7 @@ bool Level::mayFollow(const Entry& entry) const {
   const bool is_plain = !wrapperOf(tensor) && !isOfFunctorch(tensor) && !tensor.key_set().has_any(kPython) &&
                         !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
   const bool is_shared = memory.exposed.defined() && tensor.storage().resizable();
-  return is_plain && !isSeen() && !memory.flat && !is_shared && !tensor.requires_grad() &&
+  return is_plain && !isSeen() && !memory.shared && !is_shared && !tensor.requires_grad() &&
          !entry.wrapper.requires_grad();
 }
 
@@ -370,7 +455,7 @@ void Level::checkWritten(const at::Tensor& wrapper, bool through_view) const {
 
 /// Writes that are recorded are those of one tensor from outside: in this level, and in those around.
 void Level::checkShared(const Memory& memory) const {
-  if (memory.flat) {
+  if (memory.shared) {
     throw UserError(
         "Within cresset.functionalize, a tensor from outside shares memory with another one that is used too, and is "
         "written where gradients are recorded: pass one of them, and view it within");
@@ -386,7 +471,7 @@ void Level::checkShared(const Memory& memory) const {
 void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> given, std::span<const IValue> wrapped) {
   const auto& arguments = op.schema().arguments();
   bool records = false;
-  if (at::GradMode::is_enabled()) {
+  if (isRecording()) {
     for (const IValue& argument : wrapped) {
       for (const at::Tensor& tensor : tensorsIn(argument)) records |= tensor.requires_grad();
     }
@@ -409,7 +494,8 @@ void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> g
       if (changes_sizes && by_wrapper_.contains(after[k].unsafeGetTensorImpl()) && !wrapper->memory().follows) {
         throw UserError(
             "Within cresset.functionalize, '" + op.schema().name() +
-            "' can't change the sizes or strides of a tensor from outside where gradients or graphs are recorded, or "
+            "' can't change the sizes, strides or gradient of a tensor from outside where gradients or graphs are "
+            "recorded, or "
             "its memory is known elsewhere: call the operator without the underscore");
       }
       if (records && wrapper->memory().foreign && wrapper->part()->repeats) {
@@ -538,20 +624,30 @@ void Level::call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::v
   }
 }
 
-/// While it lives, what is computed of these tensors alone stays as it is, for a composite kernel that reads their
-/// elements.
+/// While it lives, what is computed of these tensors alone stays as it is, in the level and in those around, for a
+/// composite kernel that reads their elements.
 class Level::ReadScope {
  public:
-  ReadScope(Level& level, std::vector<at::Tensor> tensors) : level_(level), outer_(std::move(level.read_)) {
-    level_.read_ = std::move(tensors);
+  ReadScope(Level& level, const std::vector<at::Tensor>& tensors) {
+    take(level, tensors);
+    for (const detail::ClientFrame* frame = level.frameAround(); frame; frame = frame->outer)
+      if (Level* around = levelOf(frame)) take(*around, tensors);
   }
-  ~ReadScope() { level_.read_ = std::move(outer_); }
+  ~ReadScope() {
+    while (!before_.empty()) {
+      before_.back().first->read_ = std::move(before_.back().second);
+      before_.pop_back();
+    }
+  }
   ReadScope(const ReadScope&) = delete;
   ReadScope& operator=(const ReadScope&) = delete;
 
  private:
-  Level& level_;
-  std::vector<at::Tensor> outer_;
+  void take(Level& level, const std::vector<at::Tensor>& tensors) {
+    before_.emplace_back(&level, std::exchange(level.read_, tensors));
+  }
+
+  std::vector<std::pair<Level*, std::vector<at::Tensor>>> before_;
 };
 
 /// Whether the call was one of what a composite kernel reads, which goes past the level.
@@ -585,7 +681,7 @@ bool Level::canBeCalledWhole(c10::DispatchKeySet keys, std::span<const IValue> a
   if (keys.has_any(kTransforms)) return false;
   for (const IValue& argument : arguments) {
     for (const at::Tensor& tensor : tensorsIn(argument)) {
-      if (isOfTransform(tensor) || (at::GradMode::is_enabled() && tensor.requires_grad())) return false;
+      if (isOfTransform(tensor) || (isRecording() && tensor.requires_grad())) return false;
     }
   }
   return true;
@@ -604,12 +700,12 @@ void Level::runReading(
   for (const size_t i : reads) {
     eachTensor(arguments[i], [&](at::Tensor& tensor) {
       if (isOfTransform(tensor) || tensor.requires_grad()) return false;
-      tensor = sync(tensor, false);
+      tensor = elementsForReading(tensor);
       read.push_back(tensor);
       return true;
     });
   }
-  const ReadScope scope(*this, std::move(read));
+  const ReadScope scope(*this, read);
   letPass(op, keys, stack);
 }
 
@@ -637,11 +733,12 @@ void Level::letDecompose(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   runDecomposed(op, arguments, decompose);
 }
 
-/// The client that sees the calls that this one makes; null if there is none.
+/// The client that sees the calls that this one makes, or would see them once its scope is closed; null if there is
+/// none.
 const detail::ClientFrame* Level::frameAround() const {
   const detail::ClientFrame* own = detail::activeClients();
   while (own && own->client != this) own = own->outer;
-  return own ? own->outer : nullptr;
+  return own ? own->outer : detail::activeClients();
 }
 
 OperatorClient* Level::outer() const {
@@ -694,6 +791,14 @@ void Level::refuseInnerTrace() const {
       "cresset.functionalize within the function that is recorded");
 }
 
+/// PyTorch's kernels of tangents compute with tensors without elements, which modes of fake tensors don't take.
+void Level::refuseFakeTangents() {
+  if (!takesFakeTensorsOnly()) return;
+  throw UserError(
+      "Within cresset.functionalize, forward mode (torch.func.jvp, jacfwd, hessian, …) can't run with fake tensors: "
+      "record with tracing_mode=\"real\"");
+}
+
 void Level::announceWrites(const c10::OperatorHandle& op, std::span<const IValue> given) const {
   const auto& arguments = op.schema().arguments();
   for (size_t i = 0; i < arguments.size() && writeObserver(); ++i) {
@@ -716,11 +821,18 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
   c10::SmallVector<at::Tensor, 4> views;                  // among them, of tensors from outside
   std::vector<at::Tensor> others;                         // sparse tensors and their like
   c10::DispatchKeySet added;
+  // It is recorded nowhere: it takes views, too, that autograd can't make again.
+  std::optional<at::AutoGradMode> unrecorded;
+  if (op.schema().name() == at::_ops::detach::name) unrecorded.emplace(false);
+  const bool has_modes = c10::impl::TorchDispatchModeTLS::any_modes_set();
   for (auto at = first; at != stack.end(); ++at) {
     if (!at->isTensor() && !at->isList()) continue;
     if (mutates && given.empty()) given.assign(first, stack.end());
     eachTensor(*at, [&](at::Tensor& tensor) {
       tensors = true;
+      if (has_modes && tangentOf(tensor).defined()) refuseFakeTangents();
+      // Autograd raises where an operator that it records takes the tensor: what this one is composed of.
+      if (!hasKnownPlace(tensor) && isRecording() && isComposite(op)) return false;
       at::Tensor lifted = lift(tensor);
       if (wrapperOf(lifted)) {
         wrapped = true;
@@ -737,6 +849,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
       return is_other;
     });
   }
+  unrecorded.reset();
   const bool literal = !tensors && (isMadeForLiteral() || isMadeForReading(op));
   c10::SmallVector<Entry*, 4> followed;
   if (mutates) {
@@ -747,8 +860,9 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
       wrapperOf(entry->second->wrapper)->memory().follows = mayFollow(*entry->second);
     }
   }
-  if (c10::impl::TorchDispatchModeTLS::any_modes_set()) {
+  if (has_modes) {
     refuseInnerTrace();
+    if (op.schema().name() == at::_ops::_make_dual::name) refuseFakeTangents();
     if (mutates && tensors) announceWrites(op, given);
   }
   if (mutates && tensors) checkWrites(op, given, std::span<const IValue>(stack).last(count));
@@ -757,7 +871,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
     const c10::DispatchKeySet with = keysWith(op, keys, added);
     if (const std::vector<size_t>* reads = readsMemory(op)) {
       runReading(op, with, stack, *reads);
-    } else if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
+    } else if (isComposite(op)) {
       letDecompose(op, with, stack);
     } else {
       letPass(op, with, stack);
@@ -809,7 +923,7 @@ at::Tensor Level::sync(const at::Tensor& tensor, bool shares) {
   if (shares && isFromOutside(tensor) && !wrapperOf(tensor)) {
     // Unpickling makes a tensor of bytes for its storage, which gets to be memory of others.
     c10::StorageImpl* storage = storageOf(tensor);
-    if (!by_storage_.contains(storageAround(tensor, /*enters=*/false))) {
+    if (!by_storage_.contains(storageAround(tensor))) {
       given_away_.try_emplace(
           storage,
           c10::weak_intrusive_ptr<c10::StorageImpl>(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage)));
@@ -826,8 +940,8 @@ at::Tensor Level::sync(const at::Tensor& tensor, bool shares) {
         "of it");
   }
   if (shares && !memory.exposed.defined()) {
-    if (Entry* owner = ownerOf(memory); owner && memory.flat) {
-      at::Tensor whole = wholeStorage(owner->tensor, *state_);
+    if (Entry* owner = ownerOf(memory); owner && memory.shared) {
+      at::Tensor whole = memory.around.defined() ? memory.around : wholeStorage(owner->tensor, *state_);
       if (memory.written) {
         const Emission emission(*state_);
         at::_ops::copy_::call(whole, memory.value, false);

@@ -74,6 +74,8 @@ class Level final : public OperatorClient {
   const LevelState& state() const { return *state_; }
   /// Whether what the level calls is seen by something around it.
   bool isSeen() const;
+  /// By something else than levels around.
+  bool isSeenBeyondLevels() const;
   /// Makes the memory of a tensor from outside that of all of its storage. False if it can't be.
   bool takeStorageOf(const Memory& memory);
 
@@ -113,7 +115,11 @@ class Level final : public OperatorClient {
   void checkMemory(const Entry& entry) const;
   bool isOfTransform(const at::Tensor& tensor) const;
   bool isFromOutside(const at::Tensor& tensor) const;
-  const c10::StorageImpl* storageAround(const at::Tensor& tensor, bool enters) const;
+  at::Tensor enterAround(const at::Tensor& tensor) const;
+  const c10::StorageImpl* storageAround(const at::Tensor& tensor) const;
+  at::Tensor wrapShared(const at::Tensor& tensor, const at::Tensor& around, const Entry& first);
+  static const detail::ClientFrame* clientsOf(const at::Tensor& tensor);
+  static void makePlaceAgain(const at::Tensor& tensor);
   Entry& enter(const at::Tensor& tensor);
   void link(Entry& entry);
   void followTape(Entry& entry);
@@ -122,6 +128,7 @@ class Level final : public OperatorClient {
   void checkWrites(
       const c10::OperatorHandle& op, std::span<const c10::IValue> given, std::span<const c10::IValue> wrapped);
   void refuseInnerTrace() const;
+  static void refuseFakeTangents();
   void checkReplaced(const at::Tensor& tensor) const;
   void announceWrites(const c10::OperatorHandle& op, std::span<const c10::IValue> given) const;
   bool mayFollow(const Entry& entry) const;

@@ -1,6 +1,7 @@
 #include "cresset/functionalization/tape.h"
 
 #include <ATen/core/grad_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/variable.h>
@@ -46,6 +47,10 @@ autograd::ViewInfo copyOf(const autograd::ViewInfo& info) {
 }
 
 }  // namespace
+
+bool isRecording() {
+  return at::GradMode::is_enabled() && !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutogradCPU);
+}
 
 bool hasKnownPlace(const at::Tensor& tensor) {
   const auto* view = autograd::impl::get_view_autograd_meta(tensor);
@@ -98,6 +103,16 @@ bool recordWrite(const at::Tensor& view, const at::Tensor& wrapper) {
   if (!can_be_written || write.function->num_inputs() != 1) return false;
   autograd::impl::rebase_history(view, write);
   return true;
+}
+
+bool wasMadeWithoutTape(const at::Tensor& view) {
+  const auto* of_view = autograd::impl::get_view_autograd_meta(view);
+  return of_view && of_view->has_bw_view() && of_view->get_creation_meta() == autograd::CreationMeta::NO_GRAD_MODE;
+}
+
+void markMadeWithoutTape(const at::Tensor& view) {
+  auto* of_view = autograd::impl::get_view_autograd_meta(view);
+  if (of_view && of_view->has_bw_view()) of_view->set_creation_meta(autograd::CreationMeta::NO_GRAD_MODE);
 }
 
 void checkInPlace(const at::Tensor& tensor) {

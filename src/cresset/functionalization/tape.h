@@ -8,6 +8,9 @@
 
 namespace cresset::live {
 
+/// Whether autograd records what the thread calls: not what a level emits, say.
+bool isRecording();
+
 /// Puts the wrapper on the tape after the tensor from outside for which it stands, which requires gradients. The node
 /// between hands gradients on as tensors with memory, which `plain` makes of those of wrappers.
 void enterTape(const at::Tensor& outside, const at::Tensor& wrapper, at::Tensor (*plain)(const at::Tensor&));
@@ -28,6 +31,12 @@ bool recordWrite(const at::Tensor& view, const at::Tensor& wrapper);
 /// Whether autograd knows where the tensor is on the tape. Not of a view that it can't make again after a write to its
 /// base, which raises where it is recorded.
 bool hasKnownPlace(const at::Tensor& tensor);
+
+/// Whether autograd knows the tensor as a view that was made where no gradients are recorded, or of such a one: it
+/// can't be written where they are.
+bool wasMadeWithoutTape(const at::Tensor& view);
+/// Makes a view such a one.
+void markMadeWithoutTape(const at::Tensor& view);
 
 /// Raises what autograd does where an in-place operator writes to the tensor and is recorded.
 void checkInPlace(const at::Tensor& tensor);

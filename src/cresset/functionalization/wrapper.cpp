@@ -254,8 +254,12 @@ void showToModes(bool shown) {
 Emission::Emission(const LevelState& level, bool recorded) : was_hidden_(hidden_from_modes) {
   if (!recorded) below_.emplace();
   if (was_hidden_) showToModes(true);
-  const detail::ClientFrame* innermost = detail::activeClients();
-  if (level.open && innermost && innermost->client == level.client) outward_.emplace();
+  if (!level.open) return;
+  for (const detail::ClientFrame* frame = detail::activeClients(); frame; frame = frame->outer) {
+    if (frame->client != level.client) continue;
+    outward_.emplace(frame->outer);
+    return;
+  }
 }
 
 Emission::~Emission() {

@@ -53,8 +53,11 @@ struct Memory {
   bool written = false;
   bool settled = false;  // its parts are views of the value, since the level is closed
   bool left = false;     // the tensor that was its value is one of the program's results
-  bool flat = false;   // the value has a storage's elements one after the other: tensors in it were given that share it
-  at::Tensor exposed;  // its memory was given away: the value is written to this after each write
+  // Several tensors from outside are parts of it. The value is that of all that the level around has of their memory,
+  // `around` there; without a level around, the elements of their storage, one after the other.
+  bool shared = false;
+  at::Tensor around;
+  at::Tensor exposed;           // its memory was given away: the value is written to this after each write
   bool has_more = false;        // eager's storage has elements that the value lacks: what was made smaller, or came so
   bool foreign = false;         // it stands for tensors from outside of the level
   bool reaches_beyond = false;  // foreign: writes may go to elements of its storage that no tensor from outside has
@@ -161,8 +164,8 @@ at::Tensor detachedHidden(const at::Tensor& value, const LevelState& level);
 /// The same for what the program gets: where views are removed, and modes see it, it is a copy.
 at::Tensor detachedOrCopied(const at::Tensor& value, const LevelState& level);
 
-/// While it lives, operators go to the clients outside of the level, if the level is the innermost, and past autograd,
-/// functorch's transforms and autocast. `recorded`: autograd sees them.
+/// While it lives, operators go to the clients outside of the level, if it is one of those that see what the thread
+/// calls, and past autograd, functorch's transforms and autocast. `recorded`: autograd sees them.
 class Emission {
  public:
   explicit Emission(const LevelState& level, bool recorded = false);
@@ -175,7 +178,7 @@ class Emission {
   c10::impl::ExcludeDispatchKeyGuard past_transforms_{kTransforms | c10::autocast_dispatch_keyset};
   std::optional<at::AutoDispatchBelowADInplaceOrView> below_;
   bool was_hidden_;  // from modes
-  std::optional<HandingOn> outward_;
+  std::optional<detail::ActiveClients> outward_;
 };
 
 /// While it lives, PyTorch's modes of Python do not see what is called with wrappers: they see what is emitted.
@@ -242,6 +245,11 @@ c10::SymInt storageBytes(const at::Tensor& tensor);
 at::Tensor wholeStorage(const at::Tensor& tensor, const LevelState& level);
 /// Makes the memory, which is `tensor`'s until now, that of the tensor's whole storage.
 void flatten(const PartPtr& root, const at::Tensor& tensor);
+/// Makes the memory, which is one tensor's until now, all of the memory of the level around in which `known` is that
+/// tensor.
+void shareAround(const PartPtr& root, const PartPtr& known);
+/// The part of a memory, whose whole is given, that `like` is of another one.
+PartPtr partLike(const PartPtr& like, const PartPtr& whole);
 
 /// Registers the kernel of wrappers. Once per process; more calls do nothing.
 void registerWrapperKernel();

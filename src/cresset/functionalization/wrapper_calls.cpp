@@ -107,13 +107,16 @@ int64_t makeStrided(const std::vector<IValue>& arguments, const Wrapper& wrapper
   int64_t end = begin;
   for (int64_t d = 0; d < whole.dim(); ++d) end += (whole.size(d) - 1) * whole.stride(d);
   if (!empty && (offset < begin || last > end)) {
-    if (memory.foreign && !memory.flat && dynamic_cast<Level&>(*memory.level->client).takeStorageOf(memory))
+    if (memory.foreign && !memory.shared && dynamic_cast<Level&>(*memory.level->client).takeStorageOf(memory))
       return makeStrided(arguments, wrapper, part);
     throw UserError(
         "Within cresset.functionalize, as_strided can't reach beyond the tensor that it views: pass the tensor that "
         "has all of the memory");
   }
-  if (memory.foreign && !memory.flat && !memory.value.is_non_overlapping_and_dense()) {
+  const bool is_flat = memory.shared && !memory.around.defined();
+  if (memory.foreign && !is_flat && !memory.value.is_non_overlapping_and_dense()) {
+    if (!memory.shared && dynamic_cast<Level&>(*memory.level->client).takeStorageOf(memory))
+      return makeStrided(arguments, wrapper, part);
     throw UserError(
         "Within cresset.functionalize, as_strided of a tensor from outside whose memory is not dense can't be made: "
         "pass the tensor that has all of the memory");

@@ -109,17 +109,19 @@ bool haveSameBits(const at::Tensor& a, const at::Tensor& b) {
 
 /// The value with the layout and bits of the one before.
 at::Tensor fitted(at::Tensor value, const at::Tensor& before, bool copies) {
+  const auto refuse = [] {
+    throw UserError(
+        "Within cresset.functionalize, a conjugate or negative view from outside can't be written where views are "
+        "removed: pass x.resolve_conj() or x.resolve_neg()");
+  };
   if (!haveSameBits(value, before)) {
-    if (copies && (before.is_conj() || before.is_neg())) {
-      throw UserError(
-          "Within cresset.functionalize, a conjugate or negative view from outside can't be written where views are "
-          "removed: pass x.resolve_conj() or x.resolve_neg()");
-    }
-    if ((value.is_conj() && !before.is_conj()) || (value.is_neg() && !before.is_neg()))
-      value = at::_ops::clone::call(value, std::nullopt);  // has neither bit
-    if (before.is_conj() && !value.is_conj()) value = at::_ops::_conj::call(at::_ops::conj_physical::call(value));
-    if (before.is_neg() && !value.is_neg()) value = at::_ops::_neg_view::call(at::_ops::neg::call(value));
-    CRESSET_CHECK(haveSameBits(value, before), "a new value has the conj and neg bits of the old");
+    if (copies && (before.is_conj() || before.is_neg())) refuse();
+    if (value.is_conj() || value.is_neg()) value = at::_ops::clone::call(value, std::nullopt);  // has neither bit
+    if (before.is_conj()) value = at::_ops::conj_physical::call(value);
+    if (before.is_neg()) value = at::_ops::neg::call(value);
+    if (before.is_conj()) value = at::_ops::_conj::call(value);
+    if (before.is_neg()) value = at::_ops::_neg_view::call(value);
+    if (!haveSameBits(value, before)) refuse();  // by a level around
   }
   if (haveSameLayout(value, before)) return value;
   if (!haveSameSteps(value, before)) return copyWithStrides(value, before.sym_strides());
@@ -387,6 +389,8 @@ at::Tensor current(const PartPtr& part) {
   if (part->pending.defined()) return part->pending;
   if (!memory.level->open && !std::exchange(memory.settled, true))
     ++memory.generation;  // what was written to a part was kept as its value: from now on, it is memory of the whole
+  // What has the memory, too, may have written to it since.
+  if (memory.exposed.defined() && copiesViews(*memory.level)) ++memory.generation;
   std::vector<Part*> stale;
   Part* fresh = part.get();
   while (fresh->parent && !(fresh->value.defined() && fresh->generation == memory.generation)) {
@@ -467,6 +471,54 @@ at::Tensor wholeStorage(const at::Tensor& tensor, const LevelState& level) {
   return whole;
 }
 
+PartPtr partLike(const PartPtr& like, const PartPtr& whole) {
+  std::vector<const Part*> chain;
+  for (const Part* part = like.get(); part->parent; part = part->parent.get()) chain.push_back(part);
+  PartPtr result = whole;
+  for (size_t i = chain.size(); i-- > 0;) {
+    auto part = std::make_shared<Part>(whole->memory);
+    part->parent = std::move(result);
+    part->op = chain[i]->op;
+    part->arguments = chain[i]->arguments;
+    part->index = chain[i]->index;
+    part->sizes = chain[i]->sizes;
+    part->strides = chain[i]->strides;
+    part->offset = chain[i]->offset;
+    part->repeats = chain[i]->repeats;
+    result = std::move(part);
+  }
+  return result;
+}
+
+void shareAround(const PartPtr& root, const PartPtr& known) {
+  CRESSET_CHECK(!root->parent, "only the whole of a memory becomes a part of a larger one");
+  Memory& memory = *root->memory;
+  const at::Tensor before = memory.value;
+  PartPtr whole_around = known;
+  while (whole_around->parent) whole_around = whole_around->parent;
+  const Memory& memory_around = *known->memory;
+  memory.around = wrapperFor(std::move(whole_around), memory_around.value, before.is_inference());
+  memory.value = memory.around;
+  memory.shared = true;
+  memory.offset = memory_around.offset;
+  memory.has_more = memory_around.has_more;
+  ++memory.generation;
+  if (const PartPtr part = partLike(known, std::make_shared<Part>(root->memory)); part->parent) {
+    root->parent = part->parent;
+    root->op = part->op;
+    root->arguments = part->arguments;
+    root->index = part->index;
+    root->sizes = part->sizes;
+    root->strides = part->strides;
+    root->offset = part->offset;
+  }
+  if (memory.exposed.defined()) {
+    memory.exposed = memory.value;
+  } else if (memory.written) {
+    assign(root, before);
+  }
+}
+
 void flatten(const PartPtr& root, const at::Tensor& tensor) {
   Memory& memory = *root->memory;
   if (root->parent) {
@@ -474,7 +526,7 @@ void flatten(const PartPtr& root, const at::Tensor& tensor) {
         "Within cresset.functionalize, a tensor from outside was given other sizes or strides, and another one from "
         "outside shares its memory: pass one of them, and view it within");
   }
-  CRESSET_CHECK(!memory.flat, "only the whole of a memory becomes a part of a storage");
+  CRESSET_CHECK(!memory.shared, "only the whole of a memory becomes a part of a storage");
   const Emission emission(*memory.level);
   const at::Tensor before = memory.value;
   if (memory.exposed.defined()) {
@@ -487,7 +539,7 @@ void flatten(const PartPtr& root, const at::Tensor& tensor) {
                                : at::_ops::as_strided_scatter::call(
                                      flat, before, tensor.sym_sizes(), tensor.sym_strides(), tensor.storage_offset());
   }
-  memory.flat = true;
+  memory.shared = true;
   memory.offset = 0;
   ++memory.generation;
   root->parent = std::make_shared<Part>(root->memory);

@@ -151,18 +151,34 @@ class Freezer {
     }
   }
 
-  /// Attributes of interface types hold a module whose class is known here, so that calls of it can be inlined.
+  /// Attributes of interface types hold an object whose class is known here, so that calls of it can be inlined. Not
+  /// those that in other modules of the same class hold objects of another.
   bool setConcreteTypes(Block* block) {
     bool changed = false;
     for (Node* node : block->nodes()) {
       for (Block* inner : node->blocks()) changed |= setConcreteTypes(inner);
       if (node->kind() != prim::GetAttr) continue;
       const ObjectPtr object = kept_.objectOf(node->output());
-      if (!object || *node->output()->type() == *object->type()) continue;
+      if (!object || *node->output()->type() == *object->type() || !setConcreteType(*node, object->type())) continue;
       node->output()->setType(object->type());
       changed = true;
     }
     return changed;
+  }
+
+  /// Of the attribute that is read: what is left of it must have the type that the code believes it to have.
+  bool setConcreteType(const Node& read, const c10::ClassTypePtr& type) {
+    const ObjectPtr owner = kept_.objectOf(read.input(0));
+    if (!owner || !owner->type()->is_module()) return false;
+    const std::string& name = read.s(attr::name);
+    const size_t slot = owner->type()->getAttributeSlot(name);
+    for (const ObjectPtr& other : kept_.modules()) {
+      if (other->type() != owner->type()) continue;
+      const IValue held = readSlot(*other, slot);
+      if (!held.isObject() || held.toObject()->type() != type) return false;
+    }
+    owner->type()->unsafeChangeAttributeType(name, type);
+    return true;
   }
 
   bool fold(Block* block) {

@@ -54,7 +54,8 @@ template <size_t count>
 void checkPooledSize(IValue* arguments);
 void checkChannelsOfConvolution(IValue* arguments);
 void checkStep(IValue* arguments);
-void checkCell(IValue* arguments);
+void checkLstmCell(IValue* arguments);
+void checkGruCell(IValue* arguments);
 template <size_t dimensions, bool transposed>
 void checkPackedConvolution(IValue* arguments);
 void checkPackedLinear(IValue* arguments);

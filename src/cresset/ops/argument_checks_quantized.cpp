@@ -12,6 +12,8 @@
 #include "cresset/ops/class_state_checks.h"
 #include "cresset/ops/limits.h"
 
+#include <ATen/native/quantized/PackedParams.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/q_per_channel_scales_ops.h>
 #include <ATen/ops/q_per_channel_zero_points_ops.h>
 #include <ATen/ops/qscheme_ops.h>
@@ -205,10 +207,34 @@ void checkGroupsOfWeight(IValue* arguments) {
       ": the arguments must be contiguous");
 }
 
-/// (x, state, …)
-void checkCell(IValue* arguments) {
-  const size_t count = arguments[1].toListRef().size();
-  TORCH_CHECK(count == 2, "quantized_lstm_cell_dynamic: the state must be of two tensors, not ", count);
+namespace {
+
+/// Cells cut the product of `input` and the packed weight into parts of its second dimension, and take it that there
+/// are as many as gates.
+void requireGates(const char* op, const char* argument, const Tensor& input, const IValue& packed, int64_t gates) {
+  TORCH_CHECK(input.dim() == 2, op, ": ", argument, " must be a matrix, not have ", input.dim(), " dimensions");
+  // Only a product tells a packed weight's rows without unpacking it. This one computes nothing.
+  const Tensor none = at::empty({0, input.size(1)}, at::kFloat);
+  const int64_t rows = packed.toCustomClass<LinearPackedParamsBase>()->apply_dynamic(none).size(1);
+  TORCH_CHECK(
+      rows % gates == 0, op, ": the weight for ", argument, " must have a multiple of ", gates, " rows, not ", rows);
+}
+
+}  // namespace
+
+/// (x, state, weight of x, weight of the state, …)
+void checkLstmCell(IValue* arguments) {
+  constexpr const char* op = "quantized_lstm_cell_dynamic";
+  const std::vector<Tensor> state = arguments[1].toTensorVector();
+  TORCH_CHECK(state.size() == 2, op, ": the state must be of two tensors, not ", state.size());
+  requireGates(op, "the state", state[0], arguments[3], 4);  // to which the product of x is added
+}
+
+/// (x, state, weight of x, weight of the state, …)
+void checkGruCell(IValue* arguments) {
+  constexpr const char* op = "quantized_gru_cell_dynamic";
+  requireGates(op, "x", arguments[0].toTensor(), arguments[2], 3);
+  requireGates(op, "the state", arguments[1].toTensor(), arguments[3], 3);
 }
 
 namespace {

@@ -28,7 +28,8 @@ constexpr size_t kMaxSequence = 64;
 
 class Sequencer {
  public:
-  explicit Sequencer(Graph& graph) : graph_(graph) {
+  /// `joins_others`: whether sequences may join what they mostly don't compute. Then that is needed until they end.
+  Sequencer(Graph& graph, bool joins_others) : graph_(graph), joins_others_(joins_others) {
     // They are nothing by themselves.
     codegen::moveListsToUsers(graph.block(), codegen::isListOfJoin);
     memory_.emplace(graph);
@@ -48,7 +49,11 @@ class Sequencer {
       if (isSubgraph(*node, SubgraphKind::Fused)) {
         add({node});
       } else if (codegen::isJoin(*node)) {
-        add({node->input(0)->node(), node});
+        if (joins_others_ || joinsOwn(*node)) {
+          add({node->input(0)->node(), node});
+        } else {
+          close();
+        }
       } else if (!node->blocks().empty()) {
         close();
         for (Block* inner : node->blocks()) visit(inner);
@@ -57,6 +62,15 @@ class Sequencer {
       }
     }
     close();
+  }
+
+  /// Whether the open sequence computes most of what is joined.
+  bool joinsOwn(const Node& join) const {
+    const auto tensors = join.input(0)->node()->inputs();
+    const auto own = std::count_if(tensors.begin(), tensors.end(), [&](const Value* tensor) {
+      return std::find(nodes_.begin(), nodes_.end(), tensor->node()) != nodes_.end();
+    });
+    return 2 * static_cast<size_t>(own) >= tensors.size();
   }
 
   /// Nodes that stay together: a join and its list.
@@ -76,6 +90,7 @@ class Sequencer {
   }
 
   Graph& graph_;
+  const bool joins_others_;
   std::optional<AliasDb> memory_;
   std::vector<Node*> nodes_;  // of the open sequence, in order
   std::vector<std::vector<Node*>> done_;
@@ -84,7 +99,7 @@ class Sequencer {
 }  // namespace
 
 bool formSequences(Graph& graph) {
-  return Sequencer(graph).run();
+  return Sequencer(graph, /*joins_others=*/true).run();
 }
 
 CRESSET_PASS(
@@ -110,7 +125,7 @@ std::vector<size_t> splitSequence(Graph& sequence, std::span<const size_t> items
     }
     parts.insert(parts.end(), num_parts, i);
   }
-  formSequences(sequence);
+  Sequencer(sequence, /*joins_others=*/false).run();
   // Joins that are in no sequence run as operators.
   std::vector<size_t> in_kernels;
   auto part = parts.begin();

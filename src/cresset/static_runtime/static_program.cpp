@@ -9,6 +9,7 @@
 #include "cresset/executor/report.h"
 #include "cresset/interpreter/code.h"
 #include "cresset/interpreter/interpreter.h"
+#include "cresset/interpreter/plain_tensor.h"
 #include "cresset/interpreter/profile.h"
 #include "cresset/ops/limits.h"
 #include "cresset/support/error.h"
@@ -38,6 +39,14 @@ void refuseGradients(const c10::FunctionSchema& schema, const Stack& stack, size
         schema.arguments()[i].name() +
         "' requires one. Pass `.detach()` of it, call inside of torch.no_grad(), or call the module itself.");
   }
+}
+
+/// Those in attributes are seen by the operators that take them.
+bool carryTangents(const Stack& stack, size_t num_arguments) {
+  GradientSearch search(carriesTangent);
+  return std::any_of(
+      stack.end() - static_cast<std::ptrdiff_t>(num_arguments), stack.end(),
+      [&](const IValue& argument) { return !argument.isObject() && search.find(argument); });
 }
 
 }  // namespace
@@ -150,8 +159,9 @@ PlanPtr StaticProgram::planFor(Stack& stack) const {
   if (executionMode() != ExecutionMode::Optimize || !getGraphExecutorOptimize() || reference_->limits.any() ||
       threadLimits().any() || RunBudget::current() || ScriptProfile::isWanted())
     return nullptr;
-  WithoutPlan why;
-  PlanPtr plan = plans_.planFor(stack, why);
+  WithoutPlan why = WithoutPlan::Tangents;
+  const bool has_tangents = carryTangents(stack, function_.getSchema().arguments().size());
+  PlanPtr plan = has_tangents ? nullptr : plans_.planFor(stack, why);
   if (options_.strict) {
     if (!plan) refuse(why);
     requireFirstKinds(*plan);

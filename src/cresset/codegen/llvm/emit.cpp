@@ -17,6 +17,7 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const Kernel& kernel, CpuLeve
       level_(level),
       b_(module.getContext()),
       values_(kernel.code.size()),
+      rare_(rareInstructions(kernel)),
       indices_(kernel.num_dims),
       vector_dim_(kernel.vector_dim) {
   llvm::Type *pointer = b_.getPtrTy(), *word = b_.getInt64Ty();
@@ -85,7 +86,8 @@ void KernelEmitter::emitRange(size_t begin, size_t end, const Lanes& lanes) {
       emitCarry(i, lanes);
     } else if (!isReduction(instruction.opcode) && !(lanes.count > 1 && i < is_chain_.size() && is_chain_[i])) {
       // Reductions are the loop's, and what is carried.
-      if (instruction.opcode != Opcode::Previous) values_[i] = emit(instruction, lanes);
+      const bool is_skipped = instruction.opcode == Opcode::Previous || rare_[i] != kNotRare;
+      if (!is_skipped) values_[i] = isMostly(instruction) ? emitMostly(i, lanes) : emit(instruction, lanes);
     }
   }
 }
@@ -102,23 +104,33 @@ void KernelEmitter::emitLoop(size_t begin, size_t end, const Lanes& lanes) {
   if (scans) beginScans(begin, end, lanes);
   if (hasBounds(kernel_.code[begin])) throw std::runtime_error("only reductions have bounds in a kernel");
   if (dim == kernel_.vector_dim) return emitVectorLoop(begin, end);
-  if (const unsigned count = dim > 0 ? iterationsToTranspose(begin, end, lanes) : 0)
-    return emitTransposed(begin, end, lanes, count);
+  if (const auto tile = lanes.count > 1 ? tileOf(begin, end, dim) : std::nullopt)
+    return emitTransposed(begin, end, lanes, *tile);
+  if (kernel_.num_reduced == 0 && dim + 1 == kernel_.vector_dim) {
+    size_t inner = begin + 1;
+    while (kernel_.code[inner].opcode != Opcode::For) ++inner;
+    if (const auto tile = tileOf(inner, endOf(inner), dim)) return emitTiles(begin, inner, *tile);
+  }
   llvm::Value* start = dim == 0 ? function_->getArg(4) : word(0);
   emitIterations(begin, end, start, ends_[dim], 1, [&](llvm::Value*) { emitRange(begin + 1, end, lanes); });
 }
 
-/// Whole vectors, several at a time where the body is small; then what is left.
+/// Several vectors at a time where the body is small.
 void KernelEmitter::emitVectorLoop(size_t begin, size_t end) {
+  const unsigned lanes = computesProducts(begin, end) ? kProductLanes : lanesOf(begin + 1, end);
+  const unsigned unrolled = computesProducts(begin, end) ? lanes
+                            : end - begin <= 12          ? 4 * lanes
+                            : end - begin <= 160         ? 2 * lanes
+                                                         : lanes;
+  emitVectors(begin, unrolled, [&](const Lanes& all) { emitRange(begin + 1, end, all); });
+}
+
+void KernelEmitter::emitVectors(size_t begin, unsigned unrolled, Body body) {
+  const size_t end = endOf(begin);
   const auto dim = kernel_.code[begin].immediate;
   llvm::Value* start = dim == 0 ? function_->getArg(4) : word(0);
   const bool computes_products = computesProducts(begin, end);
   const unsigned lanes = computes_products ? kProductLanes : lanesOf(begin + 1, end);
-  const auto body = [&](const Lanes& all) { emitRange(begin + 1, end, all); };
-  const unsigned unrolled = computes_products    ? lanes
-                            : end - begin <= 12  ? 4 * lanes
-                            : end - begin <= 160 ? 2 * lanes
-                                                 : lanes;
   llvm::Value* next = emitFor(dim, start, unrolled, body);
   if (level_ == CpuLevel::V4 && !computes_products) {
     emitMasked(dim, next, lanes, body);
@@ -254,6 +266,32 @@ llvm::Value* KernelEmitter::emit(const Instruction& instruction, const Lanes& la
   return compute(instruction, operands);
 }
 
+/// A `select` that jumps over what is rarely needed.
+llvm::Value* KernelEmitter::emitMostly(size_t number, const Lanes& lanes) {
+  const Instruction& select = kernel_.code[number];
+  const auto first = std::find(rare_.begin(), rare_.end(), number);
+  if (first == rare_.end()) return emit(select, lanes);
+  llvm::Value *condition = operand(select.operands[0], lanes), *then = operand(select.operands[1], lanes);
+  llvm::Value* holds = condition;
+  if (lanes.mask) holds = b_.CreateOr(holds, b_.CreateNot(lanes.mask));
+  if (lanes.count > 1) holds = b_.CreateAndReduce(holds);
+  llvm::BasicBlock *before = b_.GetInsertBlock(), *rare = newBlock("rare"), *after = newBlock("chosen");
+  b_.CreateCondBr(holds, after, rare, llvm::MDBuilder(b_.getContext()).createLikelyBranchWeights());
+  b_.SetInsertPoint(rare);
+  for (auto i = static_cast<size_t>(first - rare_.begin()); i < number; ++i) {
+    if (rare_[i] == number)
+      values_[i] = isMostly(kernel_.code[i]) ? emitMostly(i, lanes) : emit(kernel_.code[i], lanes);
+  }
+  llvm::Value* otherwise = b_.CreateSelect(condition, then, operand(select.operands[2], lanes));
+  llvm::BasicBlock* last = b_.GetInsertBlock();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  llvm::PHINode* chosen = b_.CreatePHI(then->getType(), 2);
+  chosen->addIncoming(then, before);
+  chosen->addIncoming(otherwise, last);
+  return chosen;
+}
+
 llvm::Value* KernelEmitter::compute(const Instruction& instruction, llvm::ArrayRef<llvm::Value*> operands) {
   if (instruction.opcode == Opcode::Scale) return emitScale(b_, operands[0], operands[1], level_);
   return emitInstruction(b_, instruction, kernel_.code[instruction.operands[0]].type, operands);
@@ -307,8 +345,10 @@ llvm::Value* KernelEmitter::load(uint64_t number, llvm::Value* offset, const Lan
   const at::ScalarType dtype = buffer.dtype;
   const llvm::Align align(c10::elementSize(dtype));
   llvm::Type* element = memoryType(b_.getContext(), dtype);
-  if (const auto loaded = loaded_.find(number); loaded != loaded_.end() && !offset)
-    return fromMemory(b_, loaded->second[iteration_], dtype);
+  if (!offset && isInTile(number)) {
+    auto* vector = llvm::FixedVectorType::get(element, lanes.count);
+    return fromMemory(b_, b_.CreateAlignedLoad(vector, placeInTile(number, vector), align), dtype);
+  }
   const Step step = kernel_.isScratch(number) ? Step::Next : buffer.steps[vector_dim_];
   llvm::Value* address = addressOf(number);
   const bool is_own = offset && offset->getType()->isVectorTy();  // each lane has one
@@ -336,8 +376,9 @@ void KernelEmitter::store(const Instruction& instruction, const Lanes& lanes) {
   const Step step = kernel_.isScratch(number) ? Step::Next : buffer.steps[vector_dim_];
   llvm::Value* address = addressOf(number);
   llvm::Value* value = toMemory(b_, operand(instruction.operands[0], lanes), buffer.dtype);
-  if (isTransposed(instruction, transposed_dim_)) return staged_.push_back({number, value});
-  if (lanes.count == 1 || (step == Step::Next && !lanes.mask)) {
+  if (isInTile(number)) {
+    b_.CreateAlignedStore(value, placeInTile(number, value->getType()), align);
+  } else if (lanes.count == 1 || (step == Step::Next && !lanes.mask)) {
     b_.CreateAlignedStore(value, address, align);
   } else if (step == Step::Any) {
     b_.CreateMaskedScatter(value, addressesOf(number, address, lanes), align, lanes.mask);

@@ -259,22 +259,28 @@ void KernelEmitter::reduceTail(
            }).second;
     return;
   }
-  // Lanes in memory, and one element after the other.
+  // Lanes in memory: as many elements as fill a register, then one after the other.
   std::vector<llvm::Value*> memory;
   for (size_t i = 0; i < accumulators.size(); ++i) {
     memory.push_back(allocate(sums[i]->getType(), 1));
     writeSlot(memory[i], word(0), sums[i]);
   }
-  emitCounted(first, last, 1, [&](llvm::Value* index) {
+  const auto accumulate = [&](llvm::Value* index, unsigned count) {
+    const Lanes lanes{count, nullptr};
     setIndex(dim, index);
-    emitRange(begin + 1, end, {});
+    emitRange(begin + 1, end, lanes);
     setIndex(dim, nullptr);
-    llvm::Value* lane = b_.CreateSub(index, first);
+    llvm::Value* place = b_.CreateUDiv(b_.CreateSub(index, first), word(count));
     for (size_t i = 0; i < accumulators.size(); ++i) {
-      llvm::Value* sum = readSlot(memory[i], accumulators[i].type, lane);
-      writeSlot(memory[i], lane, combine(accumulators[i], sum, operand(accumulators[i].instruction->operands[0], {})));
+      llvm::Value* sum = readSlot(memory[i], withLanes(accumulators[i].type, count), place);
+      llvm::Value* value = operand(accumulators[i].instruction->operands[0], lanes);
+      writeSlot(memory[i], place, combine(accumulators[i], sum, value));
     }
-  });
+  };
+  constexpr unsigned kFewer = 8;
+  llvm::Value* next = emitCounted(
+      first, b_.CreateNSWSub(last, word(kFewer - 1)), kFewer, [&](llvm::Value* index) { accumulate(index, kFewer); });
+  emitCounted(next, last, 1, [&](llvm::Value* index) { accumulate(index, 1); });
   for (size_t i = 0; i < accumulators.size(); ++i) sums[i] = readSlot(memory[i], sums[i]->getType(), word(0));
 }
 
@@ -349,18 +355,7 @@ KernelEmitter::Values KernelEmitter::reduceBlockAcross(
   llvm::Value* count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, size, word(kLanes));
   std::vector<llvm::Value*> slots;
   for (const Accumulator& accumulator : accumulators) slots.push_back(allocate(accumulator.type, kLanes));
-  if (loop_begin_) {
-    prefetchReads(begin, end, first, last, lanes);
-    llvm::Value* num_slots = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, word(1));
-    emitCounted(word(0), num_slots, 1, [&](llvm::Value* lane) {
-      for (size_t i = 0; i < accumulators.size(); ++i) writeSlot(slots[i], lane, accumulators[i].identity);
-    });
-  } else {
-    llvm::Value* full = b_.CreateAdd(first, b_.CreateAnd(size, word(-int64_t{kLanes})));
-    accumulateLanes(begin, end, first, full, lanes, accumulators, slots);
-    first = full;
-  }
-  emitCounted(first, last, 1, [&](llvm::Value* index) {
+  const auto accumulate = [&](llvm::Value* index) {
     setIndex(dim, index);
     emitRange(begin + 1, end, lanes);
     setIndex(dim, nullptr);
@@ -370,7 +365,27 @@ KernelEmitter::Values KernelEmitter::reduceBlockAcross(
       llvm::Value* value = operand(accumulators[i].instruction->operands[0], lanes);
       writeSlot(slots[i], lane, combine(accumulators[i], sum, value));
     }
-  });
+  };
+  const auto tile = loop_begin_ || lanes.count == 1 ? std::nullopt : tileOf(begin, end, dim);
+  if (loop_begin_) prefetchReads(begin, end, first, last, lanes);
+  if (loop_begin_ || tile) {
+    llvm::Value* num_slots = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, word(1));
+    emitCounted(word(0), num_slots, 1, [&](llvm::Value* lane) {
+      for (size_t i = 0; i < accumulators.size(); ++i) writeSlot(slots[i], lane, accumulators[i].identity);
+    });
+  } else {
+    llvm::Value* full = b_.CreateAdd(first, b_.CreateAnd(size, word(-int64_t{kLanes})));
+    accumulateLanes(begin, end, first, full, lanes, accumulators, slots);
+    first = full;
+  }
+  if (tile) {
+    emitCounted(first, last, tile->count, [&](llvm::Value* index) {
+      llvm::Value* tile_end = endOfTile(*tile, index, last);
+      emitTile(begin, end, lanes, *tile, index, tile_end, [&] { emitCounted(index, tile_end, 1, accumulate); });
+    });
+  } else {
+    emitCounted(first, last, 1, accumulate);
+  }
   // Lanes without elements hold the identity: they are left out.
   for (unsigned half = kLanes / 2; half > 0; half /= 2) {
     llvm::Value* filled = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(count, word(half)), word(half));

@@ -5,6 +5,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ class KernelEmitter {
   void emitRange(size_t begin, size_t end, const Lanes& lanes);
   void emitLoop(size_t begin, size_t end, const Lanes& lanes);
   void emitVectorLoop(size_t begin, size_t end);
+  /// The loop in vectors of `unrolled` lanes, then of as many as fill a register, then what is left.
+  void emitVectors(size_t begin, unsigned unrolled, Body body);
   /// As many as fill a register with the widest of the values that differ from lane to lane.
   unsigned lanesOf(size_t begin, size_t end) const;
   /// for (i = start; i + lanes <= end; i += lanes); returns i afterwards.
@@ -102,17 +105,31 @@ class KernelEmitter {
   llvm::Value* readSlot(llvm::Value* memory, llvm::Type* type, llvm::Value* index);
   void writeSlot(llvm::Value* memory, llvm::Value* index, llvm::Value* value);
 
-  // ---- Loads and stores that are transposed: emit_transposed.cpp ----
-  struct Staged {
-    uint64_t buffer;
-    llvm::Value* value;
+  // ---- Tiles: emit_transposed.cpp ----
+  /// Iterations of a loop, and the memory for what buffers that are transposed have in them: of each iteration a
+  /// vector.
+  struct Tile {
+    size_t dim;                               // of the loop
+    unsigned count;                           // of iterations
+    unsigned square;                          // so many of them are transposed at once, of as many lanes
+    llvm::Value* first;                       // iteration
+    std::map<uint64_t, llvm::Value*> memory;  // per buffer
   };
   bool isTransposed(const Instruction& instruction, size_t dim) const;
-  unsigned iterationsToTranspose(size_t begin, size_t end, const Lanes& lanes) const;
-  void emitTransposed(size_t begin, size_t end, const Lanes& lanes, unsigned count);
-  void loadTransposed(size_t begin, size_t end, const Lanes& lanes, unsigned count);
-  llvm::Value* loadRow(llvm::Type* type, llvm::Value* address, llvm::Align align, const Lanes& lanes, unsigned lane);
-  void storeTransposed(uint64_t number, llvm::ArrayRef<llvm::Value*> values, const Lanes& lanes);
+  /// Nothing if the instructions of a loop transpose nothing along the dimension, or there are loops among them.
+  std::optional<Tile> tileOf(size_t begin, size_t end, size_t dim) const;
+  llvm::Value* endOfTile(const Tile& tile, llvm::Value* first, llvm::Value* end);
+  /// `iterate` makes a loop of the tile's iterations, `first` to before `last`, around the instructions.
+  void emitTile(
+      size_t begin, size_t end, const Lanes& lanes, Tile tile, llvm::Value* first, llvm::Value* last,
+      llvm::function_ref<void()> iterate);
+  bool isInTile(uint64_t number) const { return tile_ && tile_->memory.contains(number); }
+  llvm::Value* placeInTile(uint64_t number, llvm::Type* vector);
+  void moveTile(const Tile& tile, llvm::ArrayRef<uint64_t> buffers, bool loads, const Lanes& lanes, llvm::Value* size);
+  void moveWholeTile(const Tile& tile, uint64_t number, bool loads, const Lanes& lanes);
+  void moveElements(const Tile& tile, uint64_t number, bool loads, const Lanes& lanes, llvm::Value* size);
+  void emitTransposed(size_t begin, size_t end, const Lanes& lanes, const Tile& tile);
+  void emitTiles(size_t begin, size_t inner, const Tile& tile);
 
   // ---- Products: emit_product.cpp ----
   bool computesProducts(size_t begin, size_t end) const;
@@ -126,6 +143,7 @@ class KernelEmitter {
   // ---- Instructions ----
   llvm::Value* operand(Register value, const Lanes& lanes);
   llvm::Value* emit(const Instruction& instruction, const Lanes& lanes);
+  llvm::Value* emitMostly(size_t number, const Lanes& lanes);
   llvm::Value* compute(const Instruction& instruction, llvm::ArrayRef<llvm::Value*> operands);
   llvm::Value* placeOf(const Lanes& lanes);
   llvm::Value* addressOf(uint64_t number);
@@ -143,12 +161,10 @@ class KernelEmitter {
   llvm::Value* loop_begin_ = nullptr;   // of a reduction that does not begin at 0
   llvm::BasicBlock* failed_ = nullptr;  // returns that an index is out of range; null until it is needed
   std::vector<llvm::Value*> values_;    // per instruction
+  const std::vector<size_t> rare_;      // per instruction: rareInstructions
   std::vector<llvm::Value*> indices_;   // per dimension, of loops that are open
   size_t vector_dim_;                   // along which lanes go
-  size_t transposed_dim_ = SIZE_MAX;    // of the loop whose iterations are made together
-  std::map<uint64_t, std::vector<llvm::Value*>> loaded_;  // per buffer what each of them loads
-  unsigned iteration_ = 0;                                // which of them is made
-  std::vector<Staged> staged_;                            // what they store
+  const Tile* tile_ = nullptr;          // whose iterations are made
   /// Per instruction of a scan along whose iterations vectors go: whether it is computed lane by lane. Else empty.
   std::vector<bool> is_chain_;
   /// In the loop of a product that goes along rows: where it begins, and which lane of the values outside belongs to
