@@ -319,6 +319,20 @@ def _tell_make_fx(level):
     level.visit_standing(visit)
 
 
+def _settle_as_fake(level):
+    """Where tensors are fake, what a tape or a transform has kept of a closed level become fake tensors: modes take no others."""
+    if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is None:
+        return
+    from torch._subclasses.fake_tensor import FakeTensor  # there is a mode, so it is loaded
+
+    def visit(stand_in, tensor):
+        if isinstance(tensor, FakeTensor) and _C._functional_settle_as_fake(stand_in, tensor):
+            stand_in.__class__ = type(tensor)
+            stand_in.__dict__.update(tensor.__dict__, constant=None)
+
+    level.visit_standing(visit)
+
+
 def _run_functionalized(function, args, kwargs, copies_views):
     if not _methods_are_set:
         _set_methods()
@@ -336,6 +350,7 @@ def _run_functionalized(function, args, kwargs, copies_views):
         except UserError:
             if not refusal:  # else it says the same again, without the program's line
                 raise
+        _settle_as_fake(level)
         level.settle()
         if refusal:
             raise UserError(refusal).with_traceback(error.__traceback__) from error
@@ -343,6 +358,7 @@ def _run_functionalized(function, args, kwargs, copies_views):
     level.close()
     _tell_make_fx(level)
     result = _left(result, level)
+    _settle_as_fake(level)
     level.settle()
     return result
 

@@ -109,17 +109,35 @@ bool Wrapper::settle() {
   if (value.key_set().has_any(kNotPlain | kFunctorchWrappers) || !impl.has_storage() ||
       impl.has_symbolic_sizes_strides())
     return false;
+  become(value);
+  return true;
+}
+
+bool Wrapper::settleAsFake(const at::Tensor& value) {
+  if (!value.key_set().has_all(kPython) || value.key_set().has(kKey) || !value.has_storage()) return false;
+  become(value);
+  key_set_ = key_set_ | kPython;
+  device_opt_ = storage_.device();  // it is Python that knows the other one
+  set_python_custom_device(true);
+  return true;
+}
+
+/// Makes it a tensor with the value's memory.
+void Wrapper::become(const at::Tensor& value) {
   storage_ = value.storage();
   key_set_ = key_set_.remove(kKey);
   const bool fixed = !allow_tensor_metadata_change();
   set_allow_tensor_metadata_change(true);
-  set_sizes_and_strides(value.sizes(), value.strides(), value.storage_offset());
+  if (value.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+    set_sizes_and_strides(value.sym_sizes(), value.sym_strides(), value.sym_storage_offset());
+  } else {
+    set_sizes_and_strides(value.sizes(), value.strides(), value.storage_offset());
+  }
   set_allow_tensor_metadata_change(!fixed);
   _set_conj(value.is_conj());
   _set_neg(value.is_neg());
   part_.reset();
   leaveList();
-  return true;
 }
 
 void Wrapper::adopt(PartPtr part, const at::Tensor& like) {

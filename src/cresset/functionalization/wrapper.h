@@ -117,6 +117,9 @@ class Wrapper final : public c10::TensorImpl {
   /// After its level was closed: makes it a tensor that has its part's memory. False if that is no memory of a plain
   /// tensor.
   bool settle();
+  /// The same of a part whose value is a fake tensor (a subclass of torch.Tensor, whose memory is on the meta device).
+  /// Its Python object, which it has, gets that class and the value's attributes from the caller.
+  bool settleAsFake(const at::Tensor& value);
   /// After its level was closed: makes it a wrapper of that part of another level, with the sizes of `like`.
   void adopt(PartPtr part, const at::Tensor& like);
 
@@ -130,6 +133,7 @@ class Wrapper final : public c10::TensorImpl {
  private:
   const char* tensorimpl_type_name() const override { return part_ ? "cresset's functional tensor" : "TensorImpl"; }
   void setGeometry(const at::Tensor& like, const std::optional<c10::SymInt>& offset);
+  void become(const at::Tensor& value);
   void joinList();
   void leaveList();
   friend std::vector<at::Tensor> livingWrappers(LevelState& level);

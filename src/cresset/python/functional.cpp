@@ -130,6 +130,10 @@ void bindFunctional(py::module_& module) {
   });
   module.def(
       "_is_functional", [](const at::Tensor& tensor) { return live::wrapperOf(withoutTapes(tensor)) != nullptr; });
+  module.def("_functional_settle_as_fake", [](const at::Tensor& tensor, const at::Tensor& value) {
+    live::Wrapper* wrapper = live::wrapperOf(tensor);
+    return wrapper && wrapper->settleAsFake(value);
+  });
   module.def("_in_functional_level", [] { return innermost() != nullptr; });
   module.def(
       "_functional_sync",
