@@ -308,9 +308,9 @@ bool Level::settle(const at::Tensor& tensor) {
   return true;
 }
 
-/// The level in whose program this one was opened, if nothing else sees what becomes of its tensors.
+/// The level in whose program this one was opened.
 Level* Level::around() const {
-  return c10::impl::TorchDispatchModeTLS::any_modes_set() ? nullptr : levelOf(detail::activeClients());
+  return levelOf(detail::activeClients());
 }
 
 /// Makes a wrapper one of the level around, of the memory for which it stands there. It keeps its place on the tape,
