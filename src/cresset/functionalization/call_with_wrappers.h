@@ -89,14 +89,22 @@ class CallWithWrappers {
     return wrapper && wrapper->memory().level == level_ ? wrapper : nullptr;
   }
 
+  /// What the level has for the tensor: of a wrapper, also of a level within that is closed, its value.
+  at::Tensor valueOf(const at::Tensor& tensor) const {
+    at::Tensor value = tensor;
+    for (const Wrapper* wrapper = wrapperOf(value);
+         wrapper && (wrapper->memory().level == level_ || !wrapper->memory().level->open); wrapper = wrapperOf(value))
+      value = current(wrapper->part());
+    return value;
+  }
+
   /// The arguments with the values of the wrappers.
   std::vector<IValue> values() const {
     std::vector<IValue> result = arguments_;
     for (IValue& value : result) {
       eachTensor(value, [&](at::Tensor& tensor) {
-        const Wrapper* wrapper = own(tensor);
-        if (!wrapper) return false;
-        tensor = current(wrapper->part());
+        if (!wrapperOf(tensor)) return false;
+        tensor = valueOf(tensor);
         return true;
       });
     }
