@@ -243,6 +243,15 @@ def test_graphs_of_transforms_of_fake_tensors(kind, function, mode, removed):
         pytest.skip("views can't be removed where sizes are symbolic")
     form = functools.partial(cresset.functionalize, remove=removed)
     plain, x = TRANSFORMED[kind](function, lambda f: f), torch.randn(3, 2)
+    if mode == "symbolic" and function is parts_written and kind in ("within jacrev", "around jacrev"):
+        with pytest.raises(RuntimeError, match="SymIntArrayRef expected"):
+            make_fx(plain, tracing_mode=mode)(x)
+        return
+    if mode == "symbolic" and function is parts_written and kind in ("within grad within", "around grad"):
+        with pytest.raises(cresset.UserError, match="as_strided can't be called where sizes are symbolic"):
+            make_fx(TRANSFORMED[kind](function, form), tracing_mode=mode)(x)
+        transforms_work()
+        return
     graph = make_fx(TRANSFORMED[kind](function, form), tracing_mode=mode)(torch.randn(3, 2))
     assert torch.allclose(graph(x), plain(x))
     transforms_work()

@@ -319,13 +319,13 @@ bool Level::handOver(const at::Tensor& tensor, Level& around) {
   Wrapper& wrapper = *wrapperOf(tensor);
   if (wrapper.memory().level == around.state_) return true;
   // What the level around has taken for a tensor from outside is the value of a memory there.
-  if (wrapper.memory().level != state_ || by_wrapper_.contains(tensor.unsafeGetTensorImpl()) ||
-      around.entries_.contains(tensor.unsafeGetTensorImpl()))
-    return false;
+  if (wrapper.memory().level != state_ || around.entries_.contains(tensor.unsafeGetTensorImpl())) return false;
   const c10::impl::ExcludeDispatchKeyGuard plain(kTransforms | c10::autocast_dispatch_keyset);
   at::Tensor standing;
   bool is_rebased = false;
-  if (tensor.is_view()) {
+  if (const auto entry = by_wrapper_.find(tensor.unsafeGetTensorImpl()); entry != by_wrapper_.end()) {
+    standing = inLevelAround(entry->second->tensor);
+  } else if (tensor.is_view()) {
     const at::Tensor base(tensor._base());
     const auto owner = by_wrapper_.find(base.unsafeGetTensorImpl());
     is_rebased = owner != by_wrapper_.end();
@@ -349,6 +349,10 @@ bool Level::handOver(const at::Tensor& tensor, Level& around) {
 
 void Level::handOverAll(Level& around) {
   is_handed_over_ = true;
+  for (const at::Tensor& wrapper : livingWrappers(*state_)) {
+    if (!by_wrapper_.contains(wrapper.unsafeGetTensorImpl())) handOver(wrapper, around);
+  }
+  // Those of which others are views.
   for (const at::Tensor& wrapper : livingWrappers(*state_)) handOver(wrapper, around);
 }
 

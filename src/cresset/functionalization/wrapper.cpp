@@ -114,7 +114,8 @@ bool Wrapper::settle() {
 }
 
 bool Wrapper::settleAsFake(const at::Tensor& value) {
-  if (!value.key_set().has_all(kPython) || value.key_set().has(kKey) || !value.has_storage()) return false;
+  if (memory().level->open || !value.key_set().has_all(kPython) || value.key_set().has(kKey) || !value.has_storage())
+    return false;
   become(value);
   key_set_ = key_set_ | kPython;
   device_opt_ = storage_.device();  // it is Python that knows the other one
@@ -169,7 +170,10 @@ c10::intrusive_ptr<c10::TensorImpl> Wrapper::shallow_copy_and_detach(
   if (!part_) return TensorImpl::shallow_copy_and_detach(version_counter, allow_metadata_change);
   if (!part_->memory->level->open) {
     const c10::impl::ExcludeDispatchKeyGuard past_transforms(kTransforms);
-    return current(part_).unsafeGetTensorImpl()->shallow_copy_and_detach(version_counter, allow_metadata_change);
+    const at::Tensor value = current(part_);
+    // A copy of a fake tensor without its Python object would be none.
+    if (!value.key_set().has_any(kPython))
+      return value.unsafeGetTensorImpl()->shallow_copy_and_detach(version_counter, allow_metadata_change);
   }
   const at::Tensor self(c10::intrusive_ptr<TensorImpl>::reclaim_copy(const_cast<Wrapper*>(this)));
   // As any tensor: with a version if it is made outside of inference mode, and then the keys of the original.
