@@ -320,8 +320,9 @@ def _tell_make_fx(level):
 
 
 def _settle_as_fake(level):
-    """Where tensors are fake, what a tape or a transform has kept of a closed level become fake tensors: modes take no others."""
-    if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is None:
+    """Where tensors are fake, what a tape or a transform has kept of a closed level become fake tensors: modes take no others.
+    Within another level they become tensors of that one."""
+    if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is None or _C._in_functional_level():
         return
     from torch._subclasses.fake_tensor import FakeTensor  # there is a mode, so it is loaded
 
