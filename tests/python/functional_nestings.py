@@ -3,7 +3,8 @@ torch.func: tensors that several levels write, views of them and free variables,
 
 ``python tests/python/functional_nestings.py [COUNT] [FIRST]`` compares COUNT programs (1,000) with eager PyTorch,
 beginning with seed FIRST. Levels that remove views return copies of what would be views: they are compared with eager
-PyTorch whose functions do so.
+PyTorch whose functions do so. ``[COUNT] [FIRST] graphs``: graphs that make_fx makes of them and of a backward pass, with
+real, fake and symbolic tensors, called with other elements.
 """
 
 import collections
@@ -13,6 +14,7 @@ import random
 import sys
 
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_leaves, tree_map
 
 import cresset
@@ -262,14 +264,80 @@ def compare(seed, transforms, has_views):
             yield difference(expected, found, has_views, source), where
 
 
+def with_gradients(text, level, around, transform, source):
+    """The program as a function of its tensors, that goes back along the tape: its results and gradients."""
+    scope = {"torch": torch}
+    exec(compile(text, "<program>", "exec"), scope)
+
+    def call(given, weights):
+        given = given.detach().requires_grad_("x" in source)
+        weights = weights.detach().requires_grad_("w" in source)
+        parts = [weights[i] for i in range(3)]
+        results = tree_leaves(around(transform(lambda x: scope["f"](x, parts, level)))(given * 1))
+        leaves = [t for t in (given, weights) if t.requires_grad]
+        loss = sum((i + 1) * (t * t.detach()).sum() for i, t in enumerate(results) if t.requires_grad)
+        found = [t.detach().clone() for t in results]
+        if leaves and any(t.requires_grad for t in results):
+            gradients = torch.autograd.grad(loss, leaves, allow_unused=True)
+            found.extend(torch.zeros(()) if gradient is None else gradient for gradient in gradients)
+        return found
+
+    return call
+
+
+def outcome_of_graph(function, mode, example, other):
+    """What the graph that make_fx makes of the function with one example returns for the other; or the error's text."""
+    try:
+        graph = make_fx(function, tracing_mode=mode)(*example)
+    except Exception as error:
+        return f"{type(error).__name__}: " + str(error).split("\n", maxsplit=1)[0]
+    return graph(*other), []
+
+
+#: Errors of graphs with symbolic sizes, which docs/functionalization.md says.
+REFUSED_GRAPHS = ("where sizes are symbolic", "can't run with fake tensors")
+
+
+def compare_graphs(seed, transforms, has_views):
+    """As ``compare``, of graphs: where make_fx makes one of the program itself that is right."""
+    text = Writer(seed, detaches=has_views).program()
+    chosen = random.Random(seed)
+    shape = chosen.choice(SHAPES)
+    elements = torch.tensor([3.0, 1.0, 2.0, 0.5])[: math.prod(shape)].view(shape)
+    example = elements.clone(), torch.tensor([0.5, 1.5, -1.0])
+    other = elements.flip(0) + 0.25, torch.tensor([2.5, -0.5, 1.25])
+    for transform in transforms:
+        source = chosen.choice(["", "x", "xw", "w"])
+        for mode in ("real", "fake", "symbolic"):
+            for form, (level, around, plain) in (FORMS if has_views else FORMS_WITHOUT_VIEWS).items():
+                if mode == "symbolic" and not has_views:
+                    continue
+                wrapped = TRANSFORMS[transform]
+                expected = with_gradients(text, plain, lambda f: f, wrapped, source)
+                try:
+                    values = expected(*other), []
+                except (RuntimeError, IndexError):
+                    continue
+                found = outcome_of_graph(with_gradients(text, level, around, wrapped, source), mode, example, other)
+                differs = difference(values, found, has_views)
+                if isinstance(found, str) and any(text in found for text in REFUSED_GRAPHS):
+                    differs = None
+                if differs:  # so may make_fx by itself
+                    itself = outcome_of_graph(expected, mode, example, other)
+                    if difference(values, itself, has_views):
+                        differs = None
+                yield differs, f"{text}# {form}; {transform}; gradients of {source!r}; {shape}; {mode}"
+
+
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    compares = compare_graphs if "graphs" in sys.argv else compare
     differing, compared = collections.defaultdict(list), 0
     for seed in range(first, first + count):
         has_views = seed % 2 == 0
         transforms = TRANSFORMS if has_views else ["none"]
-        for what, where in compare(seed, transforms, has_views):
+        for what, where in compares(seed, transforms, has_views):
             compared += 1
             if what:
                 differing[what].append((len(where), seed, where))

@@ -129,7 +129,7 @@ void Wrapper::become(const at::Tensor& value) {
   key_set_ = key_set_.remove(kKey);
   const bool fixed = !allow_tensor_metadata_change();
   set_allow_tensor_metadata_change(true);
-  if (value.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+  if (has_symbolic_sizes_strides() || value.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
     set_sizes_and_strides(value.sym_sizes(), value.sym_strides(), value.sym_storage_offset());
   } else {
     set_sizes_and_strides(value.sizes(), value.strides(), value.storage_offset());
