@@ -277,6 +277,7 @@ def _set_methods():
         torch.Tensor.__copy__ = _MemoryReader(_copy_by_pickling, _copy_within)
         # Calls of autograd.Function within transforms are no operators: they pass the key of operators' clients.
         _C._set_functional_write_observer(_before_write)
+        _C._set_fake_python_objects(_become_fake)
         call = torch._ops._higher_order_ops.get("custom_function_call")
         if call is not None:
             call.fallthrough(torch._C._dispatch_key_parse("TESTING_ONLY_GenericMode"))
@@ -319,19 +320,15 @@ def _tell_make_fx(level):
     level.visit_standing(visit)
 
 
-def _settle_as_fake(level):
-    """Where tensors are fake, what a tape or a transform has kept of a closed level become fake tensors: modes take no others.
-    Within another level they become tensors of that one."""
-    if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is None or _C._in_functional_level():
-        return
-    from torch._subclasses.fake_tensor import FakeTensor  # there is a mode, so it is loaded
+def _become_fake(tensor, value):
+    """Makes the object of what a tape, say, has kept of a closed level that of a fake tensor, if the value is one."""
+    from torch._subclasses.fake_tensor import FakeTensor  # which is loaded, if there are any
 
-    def visit(stand_in, tensor):
-        if isinstance(tensor, FakeTensor) and _C._functional_settle_as_fake(stand_in, tensor):
-            stand_in.__class__ = type(tensor)
-            stand_in.__dict__.update(tensor.__dict__, constant=None)
-
-    level.visit_standing(visit)
+    if not isinstance(value, FakeTensor):
+        return False
+    tensor.__class__ = type(value)
+    tensor.__dict__.update(value.__dict__, constant=None)
+    return True
 
 
 def _run_functionalized(function, args, kwargs, copies_views):
@@ -351,15 +348,13 @@ def _run_functionalized(function, args, kwargs, copies_views):
         except UserError:
             if not refusal:  # else it says the same again, without the program's line
                 raise
-        _settle_as_fake(level)
-        level.settle()
+            level.settle()
         if refusal:
             raise UserError(refusal).with_traceback(error.__traceback__) from error
         raise
     level.close()
     _tell_make_fx(level)
     result = _left(result, level)
-    _settle_as_fake(level)
     level.settle()
     return result
 

@@ -64,7 +64,7 @@ void Level::copyBack(Entry& entry) {
     const at::AutoGradMode off(false);
     target = withoutRepeats(target);
     // Graphs that are recorded may run where gradients are recorded, of leaves, too.
-    if (target.requires_grad() && !settles()) target = at::_ops::detach::call(target);
+    if (target.requires_grad() && isSeen()) target = at::_ops::detach::call(target);
     at::_ops::copy_::call(target, withoutRepeats(value), false);
   }
   // The program's own writes have raised it; what was kept after them is not what this copy changes.
@@ -151,7 +151,7 @@ void Level::close() {
   for (Entry* entry : in_order_) {
     Memory& memory = wrapperOf(entry->wrapper)->memory();
     if (!memory.written || memory.exposed.defined()) continue;
-    if (entry->tensor.is_meta() && settles()) continue;  // has no elements, and nothing records the copy
+    if (entry->tensor.is_meta() && !isSeen()) continue;  // has no elements, and nothing records the copy
     try {
       copyBack(*entry);
     } catch (...) {
@@ -282,8 +282,14 @@ at::Tensor stridedViewAgain(const at::Tensor& tensor, const at::Tensor& base) {
 
 }  // namespace
 
+/// Whether wrappers become tensors when the level is closed: what is around it, if anything, only sees operators.
 bool Level::settles() const {
-  return !c10::impl::TorchDispatchModeTLS::any_modes_set() && !detail::activeClients();
+  return !detail::activeClients();
+}
+
+/// Whether something around the level sees operators.
+bool Level::isSeen() const {
+  return c10::impl::TorchDispatchModeTLS::any_modes_set() || detail::activeClients();
 }
 
 /// Makes a wrapper a tensor, if it can be one. One that is a view of a tensor from outside becomes a view of it for
@@ -405,7 +411,8 @@ at::Tensor Level::leave(const at::Tensor& tensor) {
     return entry->second->tensor;
   if (const auto known = results_.find(tensor.unsafeGetTensorImpl()); known != results_.end()) return known->second;
   const bool is_copy = state_->copies_views && (tensor.is_view() || wrapper->part()->parent);
-  if (settles() && !is_copy && settle(tensor)) return tensor;
+  // What sees operators knows their results, not the wrapper.
+  if (!isSeen() && !is_copy && settle(tensor)) return tensor;
   at::Tensor value;
   if (!tensor.is_view() || state_->copies_views) {
     value = leaveBase(tensor);

@@ -37,6 +37,8 @@ c10::Storage storageWithoutBytes(const at::Tensor& value) {
 
 thread_local bool hidden_from_modes = false;
 
+std::function<bool(const at::Tensor&, const at::Tensor&)> fakes_python_object;
+
 }  // namespace
 
 // Chains of views may be longer than the stack is deep.
@@ -105,26 +107,15 @@ std::vector<at::Tensor> livingWrappers(LevelState& level) {
 bool Wrapper::settle() {
   const at::Tensor value = current(part_);
   const c10::TensorImpl& impl = *value.unsafeGetTensorImpl();
-  constexpr c10::DispatchKeySet kNotPlain({kKey, c10::DispatchKey::Python, c10::DispatchKey::Functionalize});
-  if (value.key_set().has_any(kNotPlain | kFunctorchWrappers) || !impl.has_storage() ||
-      impl.has_symbolic_sizes_strides())
+  constexpr c10::DispatchKeySet kNotPlain({kKey, c10::DispatchKey::Functionalize});
+  if (value.key_set().has_any(kNotPlain | kFunctorchWrappers) || !impl.has_storage()) return false;
+  const bool is_fake = value.key_set().has_any(kPython);
+  if (is_fake) {
+    const at::Tensor self(c10::intrusive_ptr<TensorImpl>::reclaim_copy(this));
+    if (!takesFakeTensorsOnly() || !fakes_python_object || !fakes_python_object(self, value)) return false;
+  } else if (impl.has_symbolic_sizes_strides()) {
     return false;
-  become(value);
-  return true;
-}
-
-bool Wrapper::settleAsFake(const at::Tensor& value) {
-  if (memory().level->open || !value.key_set().has_all(kPython) || value.key_set().has(kKey) || !value.has_storage())
-    return false;
-  become(value);
-  key_set_ = key_set_ | kPython;
-  device_opt_ = storage_.device();  // it is Python that knows the other one
-  set_python_custom_device(true);
-  return true;
-}
-
-/// Makes it a tensor with the value's memory.
-void Wrapper::become(const at::Tensor& value) {
+  }
   storage_ = value.storage();
   key_set_ = key_set_.remove(kKey);
   const bool fixed = !allow_tensor_metadata_change();
@@ -137,8 +128,18 @@ void Wrapper::become(const at::Tensor& value) {
   set_allow_tensor_metadata_change(!fixed);
   _set_conj(value.is_conj());
   _set_neg(value.is_neg());
+  if (is_fake) {
+    key_set_ = key_set_ | (value.key_set() & kPython);
+    device_opt_ = storage_.device();  // of the one that it stands for, the Python object knows
+    set_python_custom_device(true);
+  }
   part_.reset();
   leaveList();
+  return true;
+}
+
+void setFakePythonObjects(std::function<bool(const at::Tensor&, const at::Tensor&)> fakes) {
+  fakes_python_object = std::move(fakes);
 }
 
 void Wrapper::adopt(PartPtr part, const at::Tensor& like) {
@@ -152,7 +153,7 @@ void Wrapper::adopt(PartPtr part, const at::Tensor& like) {
 }
 
 void Wrapper::setGeometry(const at::Tensor& like, const std::optional<c10::SymInt>& offset) {
-  if (like.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+  if (has_symbolic_sizes_strides() || like.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
     set_sizes_and_strides(like.sym_sizes(), like.sym_strides(), offset.value_or(like.sym_storage_offset()));
   } else {
     set_sizes_and_strides(like.sizes(), like.strides(), offset ? offset->expect_int() : like.storage_offset());

@@ -24,6 +24,7 @@
 #include <c10/core/TensorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -115,11 +116,8 @@ class Wrapper final : public c10::TensorImpl {
   void setPart(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset = std::nullopt);
 
   /// After its level was closed: makes it a tensor that has its part's memory. False if that is no memory of a plain
-  /// tensor.
+  /// tensor, or of a fake one.
   bool settle();
-  /// The same of a part whose value is a fake tensor (a subclass of torch.Tensor, whose memory is on the meta device).
-  /// Its Python object, which it has, gets that class and the value's attributes from the caller.
-  bool settleAsFake(const at::Tensor& value);
   /// After its level was closed: makes it a wrapper of that part of another level, with the sizes of `like`.
   void adopt(PartPtr part, const at::Tensor& like);
 
@@ -133,7 +131,6 @@ class Wrapper final : public c10::TensorImpl {
  private:
   const char* tensorimpl_type_name() const override { return part_ ? "cresset's functional tensor" : "TensorImpl"; }
   void setGeometry(const at::Tensor& like, const std::optional<c10::SymInt>& offset);
-  void become(const at::Tensor& value);
   void joinList();
   void leaveList();
   friend std::vector<at::Tensor> livingWrappers(LevelState& level);
@@ -144,6 +141,11 @@ class Wrapper final : public c10::TensorImpl {
 };
 
 std::vector<at::Tensor> livingWrappers(LevelState& level);
+
+/// Fake tensors are a subclass of torch.Tensor, with memory on the meta device. `fakes` gives the Python object of its
+/// first argument the class and the attributes of the second's; false if that is no fake tensor. Called once, before
+/// there are levels.
+void setFakePythonObjects(std::function<bool(const at::Tensor& tensor, const at::Tensor& value)> fakes);
 
 /// Null if it is none.
 Wrapper* wrapperOf(const at::Tensor& tensor);

@@ -128,12 +128,16 @@ void bindFunctional(py::module_& module) {
       (*function)(tensor);
     });
   });
+  module.def("_set_fake_python_objects", [](py::function fakes) {
+    // For the life of the process.
+    const auto* function = new py::function(std::move(fakes));
+    live::setFakePythonObjects([function](const at::Tensor& tensor, const at::Tensor& value) {
+      const py::gil_scoped_acquire acquired;
+      return (*function)(tensor, value).cast<bool>();
+    });
+  });
   module.def(
       "_is_functional", [](const at::Tensor& tensor) { return live::wrapperOf(withoutTapes(tensor)) != nullptr; });
-  module.def("_functional_settle_as_fake", [](const at::Tensor& tensor, const at::Tensor& value) {
-    live::Wrapper* wrapper = live::wrapperOf(tensor);
-    return wrapper && wrapper->settleAsFake(value);
-  });
   module.def("_in_functional_level", [] { return innermost() != nullptr; });
   module.def(
       "_functional_sync",
