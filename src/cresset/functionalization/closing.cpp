@@ -64,7 +64,7 @@ void Level::copyBack(Entry& entry) {
     const at::AutoGradMode off(false);
     target = withoutRepeats(target);
     // Graphs that are recorded may run where gradients are recorded, of leaves, too.
-    if (target.requires_grad() && isSeen()) target = at::_ops::detach::call(target);
+    if (target.requires_grad() && isWatched()) target = at::_ops::detach::call(target);
     at::_ops::copy_::call(target, withoutRepeats(value), false);
   }
   // The program's own writes have raised it; what was kept after them is not what this copy changes.
@@ -151,7 +151,7 @@ void Level::close() {
   for (Entry* entry : in_order_) {
     Memory& memory = wrapperOf(entry->wrapper)->memory();
     if (!memory.written || memory.exposed.defined()) continue;
-    if (entry->tensor.is_meta() && !isSeen()) continue;  // has no elements, and nothing records the copy
+    if (entry->tensor.is_meta() && !isWatched()) continue;  // has no elements, and nothing records the copy
     try {
       copyBack(*entry);
     } catch (...) {
@@ -287,8 +287,8 @@ bool Level::settles() const {
   return !detail::activeClients();
 }
 
-/// Whether something around the level sees operators.
-bool Level::isSeen() const {
+/// Whether a mode or a client around the level, which is closed, sees operators.
+bool Level::isWatched() const {
   return c10::impl::TorchDispatchModeTLS::any_modes_set() || detail::activeClients();
 }
 
@@ -412,7 +412,7 @@ at::Tensor Level::leave(const at::Tensor& tensor) {
   if (const auto known = results_.find(tensor.unsafeGetTensorImpl()); known != results_.end()) return known->second;
   const bool is_copy = state_->copies_views && (tensor.is_view() || wrapper->part()->parent);
   // What sees operators knows their results, not the wrapper.
-  if (!isSeen() && !is_copy && settle(tensor)) return tensor;
+  if (!isWatched() && !is_copy && settle(tensor)) return tensor;
   at::Tensor value;
   if (!tensor.is_view() || state_->copies_views) {
     value = leaveBase(tensor);

@@ -150,7 +150,7 @@ class Level final : public OperatorClient {
   bool isOfNested(const Wrapper* wrapper) const;
   at::Tensor standingFor(const at::Tensor& tensor);
   bool settles() const;
-  bool isSeen() const;
+  bool isWatched() const;
   bool settle(const at::Tensor& tensor);
   Level* around() const;
   bool handOver(const at::Tensor& tensor, Level& around);
