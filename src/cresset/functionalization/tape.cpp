@@ -101,6 +101,7 @@ bool recordWrite(const at::Tensor& view, const at::Tensor& wrapper) {
   const bool can_be_written = of_view && of_view->has_bw_view() &&
                               of_view->get_creation_meta() == autograd::CreationMeta::DEFAULT && !wrapper.is_view();
   if (!can_be_written || write.function->num_inputs() != 1) return false;
+  const ShownToFakeModes shown;  // autograd may make the view again
   autograd::impl::rebase_history(view, write);
   return true;
 }

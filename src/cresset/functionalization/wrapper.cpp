@@ -311,6 +311,14 @@ bool HiddenFromModes::active() {
   return hidden_from_modes;
 }
 
+ShownToFakeModes::ShownToFakeModes() : shows_(hidden_from_modes && takesFakeTensorsOnly()) {
+  if (shows_) showToModes(true);
+}
+
+ShownToFakeModes::~ShownToFakeModes() {
+  if (shows_) showToModes(false);
+}
+
 bool takesFakeTensorsOnly() {
   return c10::impl::TorchDispatchModeTLS::get_mode(c10::impl::TorchDispatchModeKey::FAKE).has_value();
 }

@@ -200,6 +200,18 @@ class HiddenFromModes {
   bool python_, snapshot_, before_;
 };
 
+/// While it lives, modes that take fake tensors see what is called with these, as no kernel knows them without their mode.
+class ShownToFakeModes {
+ public:
+  ShownToFakeModes();
+  ~ShownToFakeModes();
+  ShownToFakeModes(const ShownToFakeModes&) = delete;
+  ShownToFakeModes& operator=(const ShownToFakeModes&) = delete;
+
+ private:
+  bool shows_;
+};
+
 /// Whether a mode of Python is on that takes fake tensors, and no others: numbers that the program has, say.
 bool takesFakeTensorsOnly();
 

@@ -462,7 +462,7 @@ void assign(const PartPtr& part, at::Tensor value) {
 
 at::Tensor wholeStorage(const at::Tensor& tensor, const LevelState& level) {
   at::Tensor whole = detachedHidden(tensor, level);
-  if (wrapperOf(tensor)) {
+  if (wrapperOf(tensor) || whole.is_same(tensor)) {
     const Emission emission(level);
     return elementsOfStorage(whole, /*copies=*/false);
   }
