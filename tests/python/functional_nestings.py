@@ -295,7 +295,7 @@ def outcome_of_graph(function, mode, example, other):
 
 
 #: Errors of graphs with symbolic sizes, which docs/functionalization.md says.
-REFUSED_GRAPHS = ("where sizes are symbolic", "can't run with fake tensors")
+REFUSED_GRAPHS = ("where sizes are symbolic", "can't run with fake tensors", "share memory have symbolic sizes")
 
 
 def compare_graphs(seed, transforms, has_views):

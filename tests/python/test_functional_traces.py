@@ -247,7 +247,11 @@ def test_graphs_of_transforms_of_fake_tensors(kind, function, mode, removed):
         with pytest.raises(RuntimeError, match="SymIntArrayRef expected"):
             make_fx(plain, tracing_mode=mode)(x)
         return
-    if mode == "symbolic" and function is parts_written and kind in ("within backward within", "within grad within", "around grad"):
+    if (
+        mode == "symbolic"
+        and function is parts_written
+        and kind in ("within backward within", "within grad within", "around grad")
+    ):
         with pytest.raises(cresset.UserError, match="as_strided can't be called where sizes are symbolic"):
             make_fx(TRANSFORMED[kind](function, form), tracing_mode=mode)(x)
         transforms_work()

@@ -11,8 +11,8 @@
 // that the wrappers' kernel emits are pure and know no gradients.
 //
 // A wrapper belongs to a level (level.h). Once that is closed, its memory is a tensor again, and a wrapper that is
-// still somewhere (in what autograd kept, in an object) becomes a tensor of that memory. Where modes or clients outside
-// of the level would have to see how, it stands for that tensor: it is read and written as it is.
+// still somewhere (in what autograd kept, in an object) becomes a tensor of that memory, or a wrapper of the level
+// around. Where another client is around the level, it stands for that tensor: it is read and written as it is.
 //
 // Threads: wrappers of a level are used by one thread at a time; any may drop the last reference to one.
 #pragma once
@@ -200,7 +200,8 @@ class HiddenFromModes {
   bool python_, snapshot_, before_;
 };
 
-/// While it lives, modes that take fake tensors see what is called with these, as no kernel knows them without their mode.
+/// While it lives, modes that take fake tensors see what is called with these, as no kernel knows them without their
+/// mode.
 class ShownToFakeModes {
  public:
   ShownToFakeModes();
