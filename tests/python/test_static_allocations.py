@@ -1,11 +1,13 @@
 """What runs of static modules ask PyTorch's CPU allocator for: nothing once memory has its sizes, but for what leaves and what PyTorch's operators take themselves."""
 
 import textwrap
+import threading
 
 import pytest
 import torch
-from test_static import equal, layers, outcome
+from test_static import OPTIONS, equal, layers, outcome
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 import cresset
 
@@ -145,6 +147,147 @@ def test_what_loops_leave_keeps_its_values():
                 del held[0]
             assert all(equal(found, expected) for found, expected in held)
         static.check_for_memory_leak()
+
+
+#: Loops whose values are needed for longer than an iteration, by each kind of holder.
+HOLDERS = """
+def g(x: Tensor, w: Tensor):
+    for i in range(20):
+        x = torch.mm(x, w)
+    return x
+
+def forks(x: Tensor, w: Tensor, n: int):
+    futs: List[Future[Tensor]] = []
+    for i in range(n):
+        x = torch.mm(x, w)
+        futs.append(torch.jit.fork(g, x, w))
+    out = x
+    for f in futs:
+        out = out + torch.jit.wait(f)
+    return out
+
+def lastfork(x: Tensor, w: Tensor, n: int):
+    f = torch.jit.fork(g, x, w)
+    total = x
+    for i in range(n):
+        x = torch.mm(x, w)
+        total = total + torch.jit.wait(f)
+        f = torch.jit.fork(g, x, w)
+    return total, torch.jit.wait(f)
+
+def dicts(x: Tensor, w: Tensor, n: int):
+    d: Dict[int, Tensor] = {}
+    for i in range(n):
+        x = torch.mm(x, w)
+        d[i % 3] = x
+        if i % 2 == 1:
+            d[7] = torch.mm(d[i % 3], w).t()
+    return d, x
+
+def best(x: Tensor, w: Tensor, n: int):
+    best = x
+    for i in range(n):
+        x = torch.mm(x, w)
+        if bool(x.abs().sum() > best.abs().sum() * 0.3):
+            best = x
+        elif i % 4 == 3:
+            best = best[1:].clone()
+    return best, x.sum()
+
+def early(x: Tensor, w: Tensor, n: int):
+    seen = x
+    for i in range(n):
+        y = torch.mm(x, w)
+        if i == 5:
+            return y, seen
+        seen, x = x, y
+        if i == 3 and n == 4:
+            raise ValueError("four")
+    return x, seen
+
+def views(x: Tensor, w: Tensor, n: int):
+    parts: List[Tensor] = []
+    v = x[1:]
+    for i in range(n):
+        x = torch.mm(x, w)
+        a, b = x.chunk(2, 1)
+        parts.append(a[0])
+        v = v * 0.5 + b.repeat(1, 2)[1:]
+        x = torch.cat([b, a], 1)
+    return parts, v, x.t()
+
+def writes(x: Tensor, w: Tensor, n: int):
+    keep = x.clone()
+    for i in range(n):
+        x = torch.mm(x, w)
+        y = x
+        x = torch.mm(x, w)
+        y[0] = 1.0
+        keep[i % 4] += y[1]
+        x[:, 0].copy_(y[:, 1])
+    return x, keep
+
+def inner(x: Tensor, w: Tensor, n: int):
+    acc = torch.zeros_like(x)
+    for i in range(n):
+        h = x
+        k = 0
+        while k < i:
+            h = torch.mm(h, w) + acc * 0.1
+            k += 1
+        acc = acc + h
+        x = torch.tanh(h)
+    return acc, x
+
+def opt(x: Tensor, w: Tensor, n: int):
+    p: Optional[Tensor] = None
+    q: Tuple[Tensor, Tensor] = (x, w)
+    for i in range(n):
+        y = torch.mm(q[0], w)
+        if p is not None:
+            y = y + p
+        p = q[1]
+        q = (y, torch.mm(y, q[1]) * 0.01)
+    return p, q
+"""
+
+
+def copied(value):
+    return tree_map(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, value)
+
+
+@pytest.mark.parametrize("options", [*OPTIONS, MANAGED, {"memory_policy": "precomputed", **MANAGED}])
+@pytest.mark.parametrize("name", ["forks", "lastfork", "dicts", "best", "early", "views", "writes", "inner", "opt"])
+def test_what_anything_holds_keeps_its_values(name, options):
+    f = getattr(cresset.CompilationUnit(HOLDERS), name)
+    static = cresset.static_module(f, **options)
+    runtime, held = static.runtime(), []
+    for step, n in enumerate([3, 0, 6, 4, 5, 2, 9, 3]):
+        size = 16 if step % 3 == 2 else 8
+        args = torch.randn(size, size), torch.randn(size, size) / size**0.5, n
+        expected = outcome(f, args)
+        for run in (runtime, static):
+            found = outcome(run, args)
+            assert equal(expected, found), n
+            if found[0] == "value":
+                held.append((found[1], copied(found[1])))
+        assert all(equal(result, copy) for result, copy in held)
+        held = held[step % 2 :: 2] if len(held) > 4 else held
+    runtime.check_for_memory_leak()
+
+    args, wrong = (torch.randn(8, 8), torch.randn(8, 8) / 3, 6), []
+    expected = outcome(f, args)[1]
+
+    def call_often():
+        with torch.no_grad():
+            wrong.extend(i for i in range(5) if not equal(static(*args), expected))
+
+    threads = [threading.Thread(target=call_often) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 def test_memory_that_loops_hold_is_given_back():
