@@ -2,7 +2,8 @@
 
 Each program runs in a process of its own, with one thread; rounds of all engines alternate. Printed per program: the median time of a call in eager PyTorch in microseconds, and how many times
 faster the others are (median over rounds; with --least the least times are compared, of many short rounds, for machines that do other things too); then the arena of
-intermediate results against the least that any placement needs, and how often a run allocates memory for results.
+intermediate results against the least that any placement needs, and how often a run in the steady state asks PyTorch's CPU allocator for memory: Cresset itself, and each of PyTorch's operators (an allocator
+in front of it counts; with managed outputs, and without: one more per result).
 
 With --threads: how many calls of one static module 16 threads of Python make in the time in which 2 make one, rounds of both alternating, and of an eager module; what the process's memory grew by after the
 first round.
@@ -243,8 +244,22 @@ def measure(name, seconds, least):
         print(
             f"{'':15} {engine}: arena {memory['arena_bytes']} bytes, {ratio:.2f} of the least "
             f"({memory['least_apart']} bytes if no result took an operand's place); {memory['slots']} results "
-            f"of {memory['sum_bytes']} bytes; allocations per run {memory['allocations']}"
+            f"of {memory['sum_bytes']} bytes"
         )
+        print(f"{'':15} {engine}: {allocations(made[engine], args)}")
+    unmanaged = cresset.static_module(cresset.script(module)).runtime()
+    print(f"{'':15} static, outputs not managed: {allocations(unmanaged, args)}")
+
+
+def allocations(runtime, args):
+    with torch.no_grad():
+        measured = runtime.benchmark_individual_ops(*args, main_runs=1)
+    taken = {}
+    for op in measured.ops:
+        if op.kind in ("out variant", "fallback") and op.allocations:
+            taken[op.what] = taken.get(op.what, 0) + op.allocations
+    by_operators = ", ".join(f"{name} {count:.0f}" for name, count in taken.items()) or "none"
+    return f"allocations of a run: {measured.own_allocations:.0f} by Cresset; by PyTorch's operators: {by_operators}"
 
 
 def calls_per_second(run, args, count, seconds):

@@ -3,6 +3,9 @@
 //
 //   cresset-static-bench [NAME]   prints ns of processor time per node, the best of many rounds; of all, or of those
 //                                 whose names begin so
+//   cresset-static-bench allocations  prints how often a node asks PyTorch's allocator for memory, with managed
+//   outputs,
+//                                 and how often the rest of a run does
 //   cresset-static-bench threads  prints how many calls of one module 2 and 16 threads make in the same time: chains of
 //                                 eight and of 40 nodes
 //
@@ -128,6 +131,22 @@ void report(const Chain& chain) {
       node - direct);
 }
 
+/// Counting takes time, also of what runs afterwards, and so stands in no run that measures it.
+void reportAllocations(const Chain& chain) {
+  constexpr int kLength = 8;
+  StaticModuleOptions options;
+  options.enable_fusion = false;
+  options.manage_output_tensors = true;
+  std::string source = "def chain(x: Tensor, y: Tensor):\n";
+  for (int i = 0; i < kLength; ++i) source += std::string("    ") + chain.statement + "\n";
+  CompilationUnit unit(source + "    return x\n");
+  const StaticModule model(unit.get_function("chain"), options);
+  const IndividualOps ops = model.runtime().benchmark_individual_ops({{arguments()[0], arguments()[1]}});
+  double in_operators = 0;
+  for (const IndividualOps::Op& op : ops.ops) in_operators += op.allocations;
+  std::printf("%-36s %10.1f %10.1f\n", chain.name, in_operators / kLength, ops.allocations - in_operators);
+}
+
 /// Calls per second of `count` threads that share the module, each of which calls it as often as it can.
 double callsPerSecond(const StaticModule& model, size_t count) {
   constexpr auto kTime = std::chrono::milliseconds(300);
@@ -209,6 +228,11 @@ int main(int argc, char** argv) {
       {"narrow_copy, by the dispatcher", "x = torch.narrow_copy(x, 0, 0, 4)",
        boxed("aten::narrow_copy", "", {int64_t{0}, int64_t{0}, int64_t{4}})},
   };
+  if (argc == 2 && std::string_view(argv[1]) == "allocations") {
+    std::printf("%-36s %10s %10s\n", "operator", "a node", "the rest");
+    for (const Chain& chain : chains) reportAllocations(chain);
+    return 0;
+  }
   std::printf("%-36s %-12s %10s %10s %10s\n", "operator", "runs as", "direct", "node", "overhead");
   for (const Chain& chain : chains) {
     if (argc < 2 || std::string(chain.name).starts_with(argv[1])) report(chain);

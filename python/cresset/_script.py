@@ -56,7 +56,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
         return obj
     if scripting_is_off():
         return obj
-    _refuse_other_compilers(obj)
+    refuse_other_compilers(obj)
     locals_of_caller = sys._getframe(_frames_up + 1).f_locals
     if isinstance(obj, torch.nn.Module):
         warn_of_annotations(obj)
@@ -118,7 +118,7 @@ def _script_module(module, locals_of_caller):
     return _modules.convert(module, scope=_annotation_scope(locals_of_caller))
 
 
-def _refuse_other_compilers(obj):
+def refuse_other_compilers(obj):
     kind = type(obj)
     if kind.__module__.startswith("torch.jit") or isinstance(obj, OTHER_COMPILED):
         raise RuntimeError(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from . import _C, _serialization
 from ._errors import UserError
+from ._script import refuse_other_compilers
 
 #: The file of an archive that has the options of the static module that was saved.
 _OPTIONS = "static_module.json"
@@ -37,6 +38,8 @@ class StaticValue:
     last: int
     #: Whether it leaves the module, and lies in memory of its own.
     is_output: bool
+    #: Whether a loop computes it for later iterations: it lies in one of some pieces of memory to which nothing else refers.
+    turns: bool
     #: In bytes, over the sizes of arguments: "4 * x.size(0)"; "?" if it depends on more.
     size: str
     #: Where it lies in an instance's arena, in the report of one that has run the plan; else None.
@@ -66,6 +69,8 @@ class StaticReport:
     plans: list
     #: Of the optimizer; such calls run the unoptimized program.
     errors: list
+    #: Operators of which a library in C++ has registered an out variant, and that there are not.
+    unbound_variants: list
     text: str = field(repr=False)
 
     def __str__(self):
@@ -83,6 +88,9 @@ class StaticOp:
     time: float
     #: In a run: a loop calls it several times, a branch that is not always taken fewer.
     calls: float
+    #: How often its calls ask PyTorch's CPU allocator for memory in a run: for results that have no place, and for scratch.
+    allocations: float
+    allocated_bytes: float
 
 
 @dataclass(frozen=True)
@@ -95,6 +103,11 @@ class IndividualOps:
     first_iter_time: float
     #: A run, with what is no operator: memory, scalars, control flow.
     total_time: float
+    #: How often a run asks PyTorch's CPU allocator for memory, once the instance's has its sizes.
+    allocations: float
+    allocated_bytes: float
+    #: Of these, not by PyTorch's operators ("out variant" and "fallback"): by kernels, builtins, the run itself.
+    own_allocations: float
     #: By name of the operator.
     time_per_node_type: dict
     #: Of the time in operators.
@@ -124,6 +137,7 @@ class StaticModule:
     """
 
     def __init__(self, source, **options):
+        refuse_other_compilers(source)
         self._c = _C._StaticModule(source, options)
         self._options = options
         #: The call itself, without this class's method around it.
@@ -205,9 +219,10 @@ class StaticRuntime:
         return (time.perf_counter() - start) * 1e3 / main_runs
 
     def benchmark_individual_ops(self, *args, warmup_runs=3, main_runs=10, **kwargs):
-        """Times of single operators: :class:`IndividualOps`.
+        """Times and allocations of single operators: :class:`IndividualOps`.
 
-        Each is measured with the cost of measuring it, some 40 ns. Raises if the arguments have no plan.
+        Each is measured with the cost of measuring it, some 40 ns; allocations are counted in two more runs. Raises if the
+        arguments have no plan.
         """
         measured = self._c.benchmark_ops(self.forward, args, kwargs, warmup_runs, main_runs)
         measured["ops"] = [StaticOp(*op) for op in measured["ops"]]
@@ -223,9 +238,10 @@ class StaticRuntime:
         ``slots`` results lie in an arena of ``arena_bytes``, where no placement needs less than ``least_bytes``, or
         than ``least_apart`` if no result took an operand's place;
         ``sum_bytes`` are those of the results together. ``output_slots`` results of ``output_bytes`` leave the module.
-        The arena that is there has ``held_bytes``: as many as the largest run needed.
-        ``allocations`` are those of the last run for results that were planned: arenas, results that outgrew theirs, results
-        that leave. They do not count what operators allocate themselves, nor tensors that a loop carries to its next iteration.
+        The arena that is there has ``held_bytes``: as many as the largest run needed. ``turning_slots`` results that loops
+        compute for later iterations have ``turning_bytes`` beside it.
+        ``slot_allocations`` are those of the last run for all these: arenas, results that outgrew theirs, results that leave.
+        What operators allocate for other results, and for themselves, :meth:`benchmark_individual_ops` counts.
         """
         return self._c.memory()
 
@@ -300,12 +316,13 @@ def out_variant(operator, matches=None):
         def scale_out(out, x, factor):
             torch.mul(x, factor, out=out)
 
-    ``out`` has the result's dtype and no elements; it must be resized to the result's sizes, as ``out=`` arguments are,
-    and must not be kept. For several results it is a tuple. The operator must return new tensors. Arguments are dense
+    ``out`` has the result's dtype and no elements; it must be resized to the result's sizes, as ``out=`` arguments are
+    (a call that has not is an error; where it has one dimension of no elements, the operator itself is asked), and must not
+    be kept. For several results it is a tuple. The operator must return new tensors. Arguments are dense
     tensors of the CPU; calls with others go to the operator itself.
 
     Args:
-        operator: ``"namespace::name"`` for all overloads, or ``"namespace::name.overload"``.
+        operator: ``"namespace::name"`` for all overloads, or ``"namespace::name.overload"``; there must be such an operator.
         matches: a function of the overload's schema that says whether this is for it; by default it is for all.
     """
 

@@ -14,12 +14,15 @@
 #include <thread>
 #include <vector>
 
+#include "allocation_counter.h"
 #include "cresset/executor/memory_planner.h"
 #include "cresset/executor/out_variants.h"
 #include "cresset/module/compilation_unit.h"
 #include "cresset/module/module.h"
+#include "cresset/ops/tensor_memory.h"
 #include "cresset/static_runtime/static_module.h"
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 #include "cresset/support/poison.h"
 
 using namespace cresset;
@@ -67,7 +70,7 @@ TEST_CASE("a static module is called like its function, and plans its memory") {
   runtime.check_for_memory_leak();
   const MemoryFigures memory = runtime.memory();
   CHECK(memory.slots > 0);
-  CHECK(memory.allocations == 0);
+  CHECK(memory.slot_allocations == 0);
   CHECK(memory.arena_bytes <= memory.least_bytes * 11 / 10);
   CHECK(runtime.benchmark({{x, w}}, {}, 1, 2) > 0);
   CHECK_THROWS_AS(runtime.benchmark({}), UserError);
@@ -84,6 +87,90 @@ TEST_CASE("a static module is called like its function, and plans its memory") {
   CHECK(same(runtime({x, w}, {{"scale", 2.}}).toTensor(), expected));
   CHECK(same((*runtime.clone())({x, w, 2.}).toTensor(), expected));
   CHECK_THROWS_AS(model({x}), UserError);
+}
+
+namespace {
+
+/// Of a run whose result stays until it has ended: what its thread asks PyTorch's allocator for, and what the process
+/// asks the C library for.
+struct Allocated {
+  int64_t by_tensors = 0, aligned = 0, all = 0;
+};
+
+Allocated allocatedByRun(StaticRuntime& runtime, const std::vector<IValue>& args) {
+  std::vector<IValue> own = args;
+  const AllocationCounter counter;
+  const AllocationCalls before = allocationCalls();
+  const IValue result = runtime(std::move(own));
+  const AllocationCalls after = allocationCalls();
+  return {counter.count().allocations, after.aligned - before.aligned, after.all - before.all};
+}
+
+/// In the steady state.
+Allocated allocatedBy(const char* source, const std::vector<IValue>& args, const StaticModuleOptions& options) {
+  CompilationUnit unit(source);
+  const StaticModule model(unit.get_function("f"), options);
+  StaticRuntime& runtime = model.runtime();
+  for (int i = 0; i < 4; ++i) allocatedByRun(runtime, args);
+  const Allocated allocated = allocatedByRun(runtime, args);
+  CHECK(runtime.memory().slot_allocations <= static_cast<size_t>(allocated.by_tensors));
+  return allocated;
+}
+
+}  // namespace
+
+TEST_CASE("runs allocate results that leave, and nothing else, as hooks beneath everything count") {
+  const OptionScope now({{Option::kernels, "now"}});
+  const c10::NoGradGuard without_gradients;
+  const at::Tensor x = ones(32, 32), w = ones(32, 32);
+  const IValue ten = int64_t{10};
+  struct Program {
+    const char* source;
+    std::vector<IValue> args;
+    int64_t results;  // that leave
+  };
+  const Program programs[] = {
+      {"def f(x: Tensor, w: Tensor):\n    return torch.mm(torch.mm(x, w) * 2, w)\n", {x, w}, 1},
+      {"def f(x: Tensor, w: Tensor):\n    y = torch.mm(x, w)\n    return y, [torch.relu(y)]\n", {x, w}, 2},
+      {"def f(x: Tensor, w: Tensor):\n    return torch.sigmoid(x * w + 1) - x\n", {x, w}, 1},
+      {"def f(x: Tensor, w: Tensor, n: int):\n    for i in range(n):\n        x = torch.mm(x, w) * 0.01\n    return "
+       "x\n",
+       {x, w, ten},
+       1},
+      {"def f(x: Tensor, w: Tensor, n: int):\n    for i in range(n):\n        x = torch.mm(x, w) * 0.01\n"
+       "    return float(x.sum())\n",
+       {x, w, ten},
+       0},
+  };
+  for (const Program& program : programs) {
+    CAPTURE(program.source);
+    for (const bool fusion : {false, true}) {
+      CAPTURE(fusion);
+      StaticModuleOptions options;
+      options.enable_fusion = fusion;
+      CHECK(allocatedBy(program.source, program.args, options).by_tensors == program.results);
+      options.manage_output_tensors = true;
+      const Allocated managed = allocatedBy(program.source, program.args, options);
+      CHECK(managed.by_tensors == 0);
+      if (!kPoisonsMemory) CHECK(managed.aligned == 0);
+    }
+  }
+}
+
+TEST_CASE("what a run takes from the heap does not grow with its operators, nor with the iterations of a loop") {
+  if (!countsAllocations()) return;
+  const OptionScope now({{Option::kernels, "now"}});
+  const c10::NoGradGuard without_gradients;
+  const at::Tensor x = ones(32, 32);
+  StaticModuleOptions options;
+  options.enable_fusion = false;
+  options.manage_output_tensors = true;
+  const auto chain = [&](int length) {
+    std::string source = "def f(x: Tensor):\n    y = x\n";
+    for (int i = 0; i < length; ++i) source += i % 2 ? "    y = y * x\n" : "    y = torch.mm(x, y)\n";
+    return allocatedBy((source + "    return y\n").c_str(), {x}, options).all;
+  };
+  CHECK(chain(2) == chain(40));
 }
 
 TEST_CASE("threads share a static module, and its results") {
@@ -169,6 +256,34 @@ TEST_CASE("libraries register out variants") {
   CHECK(same(model({x}).toTensor(), unit.run_method("f", x).toTensor()));
   CHECK(num_doubled == before + 1);
   CHECK_THROWS_AS(registerOutVariant("neg", nullptr), UserError);
+  CHECK(model.report().unbound_variants.empty());
+}
+
+TEST_CASE("an out variant gives its output sizes, or the call says that it has not") {
+  const at::Tensor x = ones(3, 3);
+  CompilationUnit unit("def f(x: Tensor):\n    return torch.mm(torch.rad2deg(torch.mm(x, x)), x)\n");
+  StaticModuleOptions options;
+  options.enable_fusion = false;
+  static bool serves = true, gives = true;  // variants are registered for the rest of the process
+  registerOutVariant("aten::rad2deg", [](const c10::FunctionSchema&) -> OutFunction {
+    if (!serves) return {};
+    return [](const OutArguments& arguments) {
+      if (gives) arguments.output(0).resize_(arguments.input(0).toTensor().sizes()).fill_(2);
+    };
+  });
+  const StaticModule model(unit.get_function("f"), options);
+  for (int i = 0; i < 3; ++i) CHECK(same(model({x}).toTensor(), at::_ops::mm::call(ones(3, 3).mul_(2), x)));
+  gives = false;  // it leaves the output as it has it, which has the sizes of the call before
+  CHECK_THROWS_WITH_AS(
+      model({x}), doctest::Contains("out variant of aten::rad2deg has not given its output"), UserError);
+  gives = true;
+  CHECK(same(model({x}).toTensor(), at::_ops::mm::call(ones(3, 3).mul_(2), x)));
+  serves = false;
+  registerOutVariant("mylib::unknown", [](const c10::FunctionSchema&) { return OutFunction(); });
+  CHECK(model.report().unbound_variants == std::vector<std::string>{"mylib::unknown"});
+  CHECK(
+      model.report().toString().find("registered for mylib::unknown, but there is no such operator") !=
+      std::string::npos);
 }
 
 TEST_CASE("with AddressSanitizer, memory beyond a slot is poisoned, and that of slots before and after their use") {
@@ -186,7 +301,7 @@ def f(x: Tensor):
       const at::Tensor x = ones(rows, rows);
       CHECK(same(model({x}).toTensor(), unit.run_method("f", x).toTensor()));
     }
-    CHECK(model.runtime().memory().allocations == 0);
+    CHECK(model.runtime().memory().slot_allocations == 0);
     const at::Tensor x = ones(5, 5);
     model({x});
     CHECK(was_guarded == kPoisonsMemory);
@@ -255,7 +370,7 @@ TEST_CASE("a plan is made, and memory laid out, before the first run") {
   for (const StaticReport::Value& value : report.plans.at(0).values)
     CHECK((value.is_output || value.offset.has_value()));
   CHECK(same(runtime({x, w}).toTensor(), unit.run_method("layers", x, w).toTensor()));
-  CHECK(runtime.memory().allocations == 1);  // the result
+  CHECK(runtime.memory().slot_allocations == 1);  // the result
   CHECK_THROWS_AS(runtime.prepare({x}), UserError);
 }
 

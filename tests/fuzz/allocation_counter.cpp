@@ -8,11 +8,12 @@
 #include <cstddef>
 
 namespace {
-std::atomic<int64_t> live_bytes{0}, peak_bytes{0};
+std::atomic<int64_t> live_bytes{0}, peak_bytes{0}, num_calls{0}, num_aligned{0};
 std::atomic<bool> counting{false};
 std::atomic<size_t> largest_allowed{SIZE_MAX};
 
 [[maybe_unused]] void countAllocation(size_t size) {  // not by ThreadSanitizer
+  num_calls.fetch_add(1, std::memory_order_relaxed);
   int64_t now =
       live_bytes.fetch_add(static_cast<int64_t>(size), std::memory_order_relaxed) + static_cast<int64_t>(size);
   if (!counting.load(std::memory_order_relaxed)) return;
@@ -82,6 +83,7 @@ void* realloc(void* p, size_t size) {
   return counted(moved);
 }
 void* memalign(size_t alignment, size_t size) {
+  num_aligned.fetch_add(1, std::memory_order_relaxed);
   return allowed(size) ? counted(__libc_memalign(alignment, size)) : nullptr;
 }
 void* aligned_alloc(size_t alignment, size_t size) {
@@ -114,6 +116,18 @@ int64_t stopCounting(int64_t before) {
 
 int64_t allocatedBytes() {
   return live_bytes;
+}
+
+AllocationCalls allocationCalls() {
+#ifdef __SANITIZE_ADDRESS__
+  return {num_calls, num_calls};
+#else
+  return {num_calls, num_aligned};
+#endif
+}
+
+bool countsAllocations() {
+  return num_calls > 0;
 }
 
 void refuseAllocationsBeyond(size_t bytes) {

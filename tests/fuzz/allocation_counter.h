@@ -13,6 +13,15 @@ int64_t stopCounting(int64_t before);
 
 /// What is allocated now.
 int64_t allocatedBytes();
+
+/// How often memory was asked for since the process has begun: in all, and with an alignment, as tensors' memory and
+/// what kernels of oneDNN take is (under AddressSanitizer those are not told apart, and count as in all).
+struct AllocationCalls {
+  int64_t all = 0, aligned = 0;
+};
+AllocationCalls allocationCalls();
+/// Not under ThreadSanitizer.
+bool countsAllocations();
 /// From here on one allocation of more than `bytes` fails, as on a machine that has no more. Small ones never do: code
 /// that cannot go on without them is no fault of Cresset's. Has no effect under a sanitizer, which has an option for
 /// it.

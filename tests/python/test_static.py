@@ -1,6 +1,7 @@
 """Static modules: results are those of the program itself, whatever the options; memory is planned, bounded and its own."""
 
 import copy
+import io
 import itertools
 import pickle
 import textwrap
@@ -130,6 +131,25 @@ def test_what_can_not_be_a_static_module():
         cresset.static_module(layers(), strict=1)
     with pytest.raises(cresset.UserError, match="memory_policy"):
         cresset.static_module(layers(), memory_policy="best")
+
+
+@torch.jit.script
+def compiled_by_another(x: Tensor):
+    return torch.relu(x)
+
+
+@pytest.mark.parametrize(
+    "compiled",
+    [torch.jit.script(Layers().eval()), torch.jit.trace(Layers().eval(), torch.ones(2, 16)), compiled_by_another],
+)
+def test_what_torch_jit_compiled_comes_by_an_archive(compiled):
+    with pytest.raises(RuntimeError, match="save it with torch.jit.save and load it with cresset.load"):
+        cresset.static_module(compiled)
+    archive, x = io.BytesIO(), torch.randn(2, 16)
+    torch.jit.save(compiled, archive)
+    archive.seek(0)
+    with torch.no_grad():
+        torch.testing.assert_close(cresset.static_module(cresset.load(archive))(x), compiled(x))
 
 
 def test_gradients_are_an_error_that_says_what_to_do():
@@ -356,7 +376,7 @@ def test_memory_is_planned_near_its_bound():
         assert memory["slots"] >= 1
         assert memory["least_bytes"] <= memory["arena_bytes"] <= 1.1 * memory["least_bytes"]
         assert memory["arena_bytes"] <= memory["sum_bytes"] + 64 * memory["slots"]
-        assert memory["allocations"] == 0
+        assert memory["slot_allocations"] == 0
         runtime(torch.randn(2, 16))
         small = runtime.memory()
         if options.get("memory_policy") == "precomputed":
@@ -366,9 +386,9 @@ def test_memory_is_planned_near_its_bound():
         runtime(torch.randn(128, 16))
         runtime(torch.randn(128, 16))
         assert runtime.memory()["arena_bytes"] > memory["arena_bytes"]
-        assert runtime.memory()["allocations"] <= 1
+        assert runtime.memory()["slot_allocations"] <= 1
         runtime(torch.randn(128, 16))
-        assert runtime.memory()["allocations"] == 0
+        assert runtime.memory()["slot_allocations"] == 0
 
 
 def bags(weight, indices, offsets, mode: int, with_end: bool, padding: Optional[int]):
@@ -404,14 +424,14 @@ def test_sizes_that_return_are_planned_once():
     small_bytes = runtime.memory()["arena_bytes"]
     for x in (large, small, large):
         runtime(x)
-        assert runtime.memory()["allocations"] == 0, "the arena of the largest run serves all"
+        assert runtime.memory()["slot_allocations"] == 0, "the arena of the largest run serves all"
     memory = runtime.memory()
     assert small_bytes < memory["arena_bytes"] == memory["held_bytes"]
     runtime.deallocate_memory()
     runtime(small)
-    assert runtime.memory()["held_bytes"] == small_bytes and runtime.memory()["allocations"] == 1
+    assert runtime.memory()["held_bytes"] == small_bytes and runtime.memory()["slot_allocations"] == 1
     runtime(large)
-    assert runtime.memory()["allocations"] == 1
+    assert runtime.memory()["slot_allocations"] == 1
     assert torch.equal(runtime(large), layers()(large))
 
 
@@ -423,7 +443,7 @@ def test_a_plan_is_made_before_the_first_run():
     values = runtime.report().plans[0].values
     assert before["arena_bytes"] > 0 and all(value.offset is not None for value in values if not value.is_output)
     runtime(x)
-    assert {**runtime.memory(), "allocations": 0} == {**before, "allocations": 0}
+    assert {**runtime.memory(), "slot_allocations": 0} == {**before, "slot_allocations": 0}
     steps = [node.step for node in static.report().plans[0].nodes]
     assert steps == sorted(steps) and {value.first for value in values} <= set(steps)
     with pytest.raises(cresset.UserError, match="has no plan for such arguments: .*sparse"):
@@ -441,7 +461,7 @@ def test_options_of_memory():
 
     assert memory(enable_out_variant=False)["slots"] == 0
     assert memory(optimize_memory=False)["arena_bytes"] > memory()["arena_bytes"]
-    assert memory(cleanup_activations=True)["allocations"] == 1
+    assert memory(cleanup_activations=True)["slot_allocations"] == 1
     assert memory()["output_slots"] == 0 and memory(manage_output_tensors=True)["output_slots"] == 1
 
 
@@ -460,7 +480,7 @@ def test_managed_outputs():
     address = third.data_ptr()
     del third
     assert runtime(x).data_ptr() == address, "its memory is used again after the last reference"
-    assert runtime.memory()["allocations"] == 0
+    assert runtime.memory()["slot_allocations"] == 0
     last = runtime(x)
     runtime.deallocate_output_tensors()
     assert runtime.memory()["output_bytes"] == 0 and torch.equal(last, kept)
@@ -571,7 +591,7 @@ def test_users_register_out_variants():
         # No rule knows the result's dtype, but the first call told it.
         kinds = {node.what: node.kind for node in static.report().plans[0].nodes}
         assert kinds["cresset_static::scaled"] == "out variant" and calls == [2.0] * 3
-        assert runtime.memory()["allocations"] == 0
+        assert runtime.memory()["slot_allocations"] == 0
         calls.clear()
 
     served = True  # registered for the rest of the process, in which others test this operator
@@ -591,6 +611,42 @@ def test_users_register_out_variants():
     served = False
     with pytest.raises(cresset.UserError, match="namespace::name"):
         cresset.out_variant("scaled")(scaled)
+    with pytest.raises(cresset.UserError, match='no "aten::cumsumm". Similar names: aten::cumsum'):
+        cresset.out_variant("aten::cumsumm")(cumsum)
+    with pytest.raises(cresset.UserError, match='no "aten::cumsum.Tensor"'):
+        cresset.out_variant("aten::cumsum.Tensor")(cumsum)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_an_out_variant_has_to_give_its_output_sizes(options):
+    gives = True
+    with torch.library._scoped_library("cresset_sizes", "FRAGMENT") as library:
+        library.define("both(Tensor x) -> (Tensor, Tensor)")
+        library.impl("both", lambda x: (x * 2, x[:1] * 3), "CPU")
+        unit = cresset.CompilationUnit(
+            "def f(x):\n    a, b = torch.ops.cresset_sizes.both(x * 1)\n    return torch.cat([a, b]) * 1"
+        )
+
+        @cresset.out_variant("cresset_sizes::both")
+        def both(outs, x):
+            torch.mul(x, 2, out=outs[0])
+            if gives:
+                torch.mul(x[:1], 3, out=outs[1])
+
+        runtime = cresset.static_module(unit.f, **options).runtime()
+        # The last of these has results of one dimension without elements, sizes that outputs have before.
+        calls = [torch.randn(3, 4), torch.randn(2), torch.randn(0, 4), torch.randn(0)]
+        for x in calls * 3:
+            assert torch.equal(runtime(x), unit.f(x))
+        gives = False
+        for x in calls[:3]:
+            with pytest.raises(cresset.UserError, match="out variant of cresset_sizes::both has not given output 1"):
+                runtime(x)
+        assert torch.equal(runtime(calls[3]), unit.f(calls[3]))
+        gives = True
+        for x in calls:
+            assert torch.equal(runtime(x), unit.f(x))
+        runtime.check_for_memory_leak()
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -687,7 +743,7 @@ def test_norms_lie_in_planned_memory(name, dtype):
         return  # into tensors of their own
     norms = [node for node in static.report().plans[0].nodes if "norm" in node.what or "conv2d" in node.what]
     assert norms and all(node.kind == "out variant" and node.is_planned for node in norms)
-    assert runtime.memory()["allocations"] == 0
+    assert runtime.memory()["slot_allocations"] == 0
 
 
 REUSE = """

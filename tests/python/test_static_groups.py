@@ -139,7 +139,7 @@ def test_places_of_operands_make_arenas_smaller():
         runtime = compiled(getattr(unit, name))
         for _ in range(3):
             runtime(x, x)
-        assert runtime.memory()["allocations"] == 0
+        assert runtime.memory()["slot_allocations"] == 0
         kinds = [node.kind for node in runtime.report().plans[0].nodes]
         return runtime.memory(), kinds
 

@@ -112,7 +112,7 @@ def test_an_out_variant_that_fails_at_any_step_leaves_nothing_behind(variant, op
     assert equal(held, expected)
     runtime(x, y)
     if not options.get("cleanup_activations"):
-        assert runtime.memory()["allocations"] <= runtime.memory()["output_slots"]
+        assert runtime.memory()["slot_allocations"] <= runtime.memory()["output_slots"]
 
 
 def test_results_of_run_async_keep_their_values(variant):

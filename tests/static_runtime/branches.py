@@ -34,7 +34,7 @@ plan for x.1: Float(*, *), flag: True
   18 out variant: aten::sigmoid, planned  # branches.py:10:10
   19 out variant: aten::mm, planned  # branches.py:11:10
   20 out variant: aten::sum, planned  # branches.py:11:10
-  22 fallback: aten::add.Tensor  # branches.py:12:8
+  22 out variant: aten::add.Tensor, planned  # branches.py:12:8
   a: steps 4 to 23, 4 * x.1.size(0) * x.1.size(1) bytes, at 0 to 16
   13: steps 8 to 9, 1 bytes, at 64 to 65
   17: steps 13 to 14, 4 * x.1.size(0) * x.1.size(1) bytes, at 64 to 80
@@ -45,4 +45,5 @@ plan for x.1: Float(*, *), flag: True
   d: steps 18 to 19, 4 * x.1.size(0) * x.1.size(1) bytes
   24: steps 19 to 20, 4 * x.1.size(0) * x.1.size(1) bytes
   c.2: steps 20 to 22, 4 bytes
+  x.3: steps 22 to a later iteration, 4 * x.1.size(0) * x.1.size(1) bytes
   memory: 192 bytes for 10 results of 69 bytes; no less than 192 are needed at once

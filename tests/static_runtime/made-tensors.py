@@ -13,7 +13,7 @@ f(torch.ones([3])): (tensor([[9.0, 12.0, 15.0], [9.0, 12.0, 15.0], [9.0, 12.0, 1
 # f
 f: 1 plan
 plan for x: Float(*)
-  9 fallback: aten::size.int  # made-tensors.py:4:6
+  9 native: aten::size.int  # made-tensors.py:4:6
   10 native: prim::ListConstruct  # made-tensors.py:5:17
   11 out variant: aten::ones, planned  # made-tensors.py:5:6
   12 native: prim::ListConstruct  # made-tensors.py:5:39

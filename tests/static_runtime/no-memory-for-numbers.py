@@ -8,7 +8,7 @@ f(torch.ones([2]), 3): tensor([6.0, 6.0, 6.0, 6.0, 6.0, 6.0])
 # f
 f: 1 plan
 plan for x: Float(*)
-  3 fallback: aten::size.int  # no-memory-for-numbers.py:3:9
+  3 native: aten::size.int  # no-memory-for-numbers.py:3:9
   4 native: aten::mul.int  # no-memory-for-numbers.py:3:9
   5 native: prim::ListConstruct  # no-memory-for-numbers.py:4:21
   6 out variant: aten::zeros, planned  # no-memory-for-numbers.py:4:9

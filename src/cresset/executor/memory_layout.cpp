@@ -58,7 +58,7 @@ class LayoutBuilder {
     layout_->deaths.resize(layout_->positions.size());
     for (uint32_t i = 0; i < layout_->slots.size(); ++i) {
       const MemoryLayout::Slot& slot = layout_->slots[i];
-      if (slot.is_output || is_taken[i]) continue;
+      if (slot.liesApart() || is_taken[i]) continue;
       const auto after = std::upper_bound(layout_->positions.begin(), layout_->positions.end(), slot.last);
       if (after != layout_->positions.end())
         layout_->deaths[static_cast<size_t>(after - layout_->positions.begin())].push_back(i);
@@ -116,7 +116,8 @@ class LayoutBuilder {
       if (!slot && !allows_own && !is_left_out) return;
       num_managed += slot.has_value();
       site.has_own |= !slot;
-      site.keeps.push_back(slot && !slot->is_output);
+      site.keeps.push_back(slot && !slot->liesApart());
+      site.turns |= slot && slot->turns;
       site.slots.push_back(slot ? static_cast<uint32_t>(layout_->slots.size() + slots.size()) : OutSite::kNoSlot);
       if (slot) slots.push_back(std::move(*slot));
       if (slot) results.push_back(output);
@@ -140,13 +141,13 @@ class LayoutBuilder {
       MemoryLayout::Slot& slot = layout_->slots[i];
       const Node* node = results_[i]->node();
       const OutVariant* variant = layout_->sites.at(node).variant.get();
-      if (slot.is_output || (variant && node->outputs().size() != 1)) continue;
+      if (slot.liesApart() || (variant && node->outputs().size() != 1)) continue;
       for (size_t k = 0; k < node->inputs().size(); ++k) {
         const auto operand = slot_of_.find(node->inputs()[k]);
         if (operand == slot_of_.end() || is_taken[operand->second]) continue;
         const MemoryLayout::Slot& before = layout_->slots[operand->second];
         const bool may_overwrite = variant ? variant->mayOverwrite(k) : isElementwiseGroup(*node);
-        if (before.is_output || before.last != slot.first || before.dtype != slot.dtype || !may_overwrite ||
+        if (before.liesApart() || before.last != slot.first || before.dtype != slot.dtype || !may_overwrite ||
             !isReadAsIs(*node, k) || !haveSameLayout(*node, k))
           continue;
         slot.place = before.place;
@@ -220,16 +221,18 @@ class LayoutBuilder {
   std::optional<MemoryLayout::Slot> slotFor(Node* node, Value* output, bool learns_dtype) {
     const auto dtype = learns_dtype ? std::optional(at::ScalarType::Undefined) : dtypeOfOutput(*output);
     if (!dtype) return std::nullopt;
-    MemoryLayout::Slot slot{output->debugName(), *dtype, begin_.at(node), begin_.at(node), false, {}};
+    MemoryLayout::Slot slot{output->debugName(), *dtype, begin_.at(node), begin_.at(node), false, false, {}};
     // Who gives a tensor other memory or sizes must find one that is its own.
     if (memory_->hasWriters(output) && writes_ != TensorWrites::Elements) return std::nullopt;
     if (isSeen(output)) return std::nullopt;
     const Node* loop = loopAround(node->owningBlock());
-    if (memory_->escapes(output) || memory_->mayAliasWorld(output)) {
-      if (!manage_outputs_ || loop) return std::nullopt;
-      slot.is_output = true;
-    } else if (!findLastUse(output, loop, slot.last)) {
-      return std::nullopt;
+    const bool leaves = memory_->escapes(output) || memory_->mayAliasWorld(output);
+    if (leaves && !loop && !manage_outputs_) return std::nullopt;
+    if (leaves || !findLastUse(output, loop, slot.last)) {
+      if (loop ? !mayTurn(output) : !leaves) return std::nullopt;
+      slot.is_output = leaves && manage_outputs_;
+      slot.turns = loop != nullptr;
+      slot.last = slot.first;
     }
     if (!learns_dtype) slot.bytes = bytesOf(output, *dtype);
     return slot;
@@ -251,6 +254,24 @@ class LayoutBuilder {
     return false;
   }
 
+  /// Whether who needs the memory refers to it, and takes it for no one's else.
+  bool mayTurn(const Value* output) const {
+    for (const Location location : memory_->reached(output)) {
+      const auto holders = holders_.find(location);
+      if (holders == holders_.end()) continue;
+      for (const Value* holder : holders->second) {
+        if (std::any_of(holder->uses().begin(), holder->uses().end(), takesMemory)) return false;
+      }
+    }
+    return true;
+  }
+
+  /// It takes its first argument's memory if there is no other reference, and a slot is always one.
+  static bool takesMemory(const Use& use) {
+    const Operator* op = isStructural(use.user->kind()) ? nullptr : operatorOf(*use.user);
+    return op && op->isInPlaceReuse() && use.offset == 0;
+  }
+
   /// False if the memory may be needed when the loop's next iteration writes to it.
   bool findLastUse(Value* output, const Node* loop, size_t& last) {
     for (const Location location : memory_->reached(output)) {
@@ -258,9 +279,8 @@ class LayoutBuilder {
         if (loop && !isInside(holder, loop)) return false;
         for (const Use& use : holder->uses()) {
           if (use.user->isReturn() && use.user->owningBlock()->owningNode() == loop && loop) return false;
-          // It takes its first argument's memory if there is no other reference, and a slot is always one.
+          if (takesMemory(use)) return false;
           const Operator* op = isStructural(use.user->kind()) ? nullptr : operatorOf(*use.user);
-          if (op && op->isInPlaceReuse() && use.offset == 0) return false;
           // A library's operator may keep its arguments, whatever its schema says.
           if (op && op->restriction() == Restriction::Foreign) return false;
           last = std::max(last, endOfUse(use, loop));

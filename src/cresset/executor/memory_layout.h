@@ -3,15 +3,17 @@
 // A result gets a slot if an out variant computes it (out_variants.h) and no reference outside of the graph is
 // possible: what is returned, or reached from something that others hold, from a fork or from an object, is in memory
 // of its own. A slot is needed from its node to the last node that may read its memory: by the result itself, by a view
-// of it, by a list or tuple that holds either, by what branches and loops pass on. What a loop's iteration leaves to
-// the next one has no slot. Positions are those of nodes in program order; what a loop's body takes from outside is
-// needed to its end.
+// of it, by a list or tuple that holds either, by what branches and loops pass on. Positions are those of nodes in
+// program order; what a loop's body takes from outside is needed to its end.
+//
+// What a loop computes and an iteration may leave to later ones has no such end: it is carried, put into a list, or
+// returned. Its slot turns: each call that computes it takes memory to which nothing refers any more (plan_memory.h).
 //
 // A result may take the place of an operand that nothing needs after it, if its kernel goes element by element, and
 // both are known to have the same dtype, sizes and strides.
 //
-// With managed outputs, results that leave the graph get slots too, if they are computed once per run: memory that
-// belongs to who holds the result until that lets it go (plan_memory.h).
+// With managed outputs, results that leave the graph get slots too: memory that belongs to who holds the result until
+// that lets it go (plan_memory.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -36,8 +38,12 @@ struct MemoryLayout {
     at::ScalarType dtype;        // Undefined: its out variant learns it
     size_t first = 0, last = 0;  // positions, both included
     bool is_output = false;      // leaves the graph
+    bool turns = false;          // computed in a loop, and needed for longer than an iteration
     Size bytes;                  // over the sizes of the graph's inputs; unknown if it depends on more
     uint32_t place = 0;          // the slot whose memory it takes, as the last reader of what lies there; else its own
+
+    /// Whether it is no part of the arena: who refers to its memory keeps it.
+    bool liesApart() const { return is_output || turns; }
   };
   std::vector<Slot> slots;
   OutSites sites;

@@ -9,6 +9,7 @@
 #include <array>
 #include <mutex>
 #include <optional>
+#include <sstream>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -208,16 +209,46 @@ std::shared_ptr<const OutVariant> outOverload(const Operator& op, const Operator
   return is_typed ? made : std::make_shared<OutOverload>(op, out);
 }
 
-/// A function of the table or of a library.
+/// Calls a library's function, which has to give its outputs their sizes. False if a result has the sizes that an
+/// output has before: they don't tell whether it was given any, and the operator itself is to say (computeEmpty).
+bool callFunction(const OutFunction& function, const OutArguments& arguments) {
+  for (size_t i = 0; i < arguments.numOutputs(); ++i) arguments.output(i);  // or they had those of the call before
+  {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    function(arguments);
+  }
+  for (size_t i = 0; i < arguments.numOutputs(); ++i) {
+    if (arguments.rawOutput(i).sizes() == c10::IntArrayRef{0}) [[unlikely]]
+      return false;
+  }
+  return true;
+}
+
+/// The operator itself, after its function has left an output as it was. Throws UserError if the result is another.
+bool computeEmpty(const Operator& op, const OutArguments& arguments, Stack& stack) {
+  callOperator(op, arguments, stack);
+  for (size_t i = 0; i < arguments.numOutputs(); ++i) {
+    if (arguments.rawOutput(i).sizes() != c10::IntArrayRef{0} || !stack[i].isTensor()) continue;
+    const at::Tensor& expected = stack[i].toTensor();
+    if (!expected.defined() || expected.sizes() == c10::IntArrayRef{0}) continue;
+    std::ostringstream sizes;
+    sizes << expected.sizes();
+    throw UserError(
+        "The out variant of " + op.fullName() + " has not given " +
+        (arguments.numOutputs() == 1 ? "its output" : "output " + std::to_string(i)) + " the sizes of the result, " +
+        sizes.str() + ": it must resize it (`out.resize_(…)`), or compute it with an operator that takes `out=`.");
+  }
+  return false;
+}
+
+/// A function of a library.
 class OutFunctionCall final : public OutVariant {
  public:
   OutFunctionCall(const Operator& op, OutFunction function) : op_(op), function_(std::move(function)) {}
 
   bool call(const OutArguments& arguments, Stack& stack) const override {
     if (!arePlain(arguments)) return callOperator(op_, arguments, stack);
-    const at::AutoDispatchBelowADInplaceOrView below;
-    function_(arguments);
-    return true;
+    return callFunction(function_, arguments) || computeEmpty(op_, arguments, stack);
   }
 
  private:
@@ -236,9 +267,7 @@ class LearningOutFunction final : public OutVariant {
     const std::optional<Kinds> kinds = kindsOf(arguments);
     if (const auto dtypes = kinds ? known(*kinds) : std::nullopt) {
       for (size_t i = 0; i < dtypes->size(); ++i) setDtype(arguments.rawOutput(i), (*dtypes)[i]);
-      const at::AutoDispatchBelowADInplaceOrView below;
-      function_(arguments);
-      return true;
+      return callFunction(function_, arguments) || computeEmpty(op_, arguments, stack);
     }
     callOperator(op_, arguments, stack);
     if (kinds) learn(*kinds, stack);
@@ -418,11 +447,16 @@ void registerOutVariant(const std::string& name, OutFunctionOf function_of) {
   registry.entries.emplace_back(name, std::move(function_of));
 }
 
-std::vector<std::string> registeredOutVariants() {
-  Registry& registry = Registry::get();
-  const std::lock_guard lock(registry.mutex);
+std::vector<std::string> unboundOutVariants() {
   std::vector<std::string> names;
-  for (const auto& [name, function_of] : registry.entries) names.push_back(name);
+  {
+    Registry& registry = Registry::get();
+    const std::lock_guard lock(registry.mutex);
+    for (const auto& [name, function_of] : registry.entries) names.push_back(name);
+  }
+  std::erase_if(names, [](const std::string& name) {
+    return OperatorTable::get().find(name) || !OperatorTable::get().overloads(Symbol::fromQualString(name)).empty();
+  });
   return names;
 }
 

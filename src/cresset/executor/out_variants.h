@@ -24,12 +24,14 @@ using OutFunction = std::function<void(const OutArguments&)>;
 using OutFunctionOf = std::function<OutFunction(const c10::FunctionSchema&)>;
 
 /// Lets plans that are made from now on call the operator `name` ("mylib::op", all overloads, or "mylib::op.Tensor") by
-/// what `function_of` returns. The one that was registered last counts. Each result must be a new tensor: share no
-/// memory with an argument. Arguments are dense tensors of the CPU; calls with others go to the operator itself. So do
-/// first calls of operators whose dtypes no rule knows, one for each kind of arguments: they tell the results' dtypes.
+/// what `function_of` returns. The one that was registered last counts. The operator may come later, with its library;
+/// reports of static modules name those that have not. Each result must be a new tensor: share no memory with an
+/// argument, and its function must give it its sizes (a call that has not throws UserError). Arguments are dense
+/// tensors of the CPU; calls with others go to the operator itself. So do first calls of operators whose dtypes no rule
+/// knows, one for each kind of arguments: they tell the results' dtypes.
 void registerOutVariant(const std::string& name, OutFunctionOf function_of);
-/// Names that were registered, in order.
-std::vector<std::string> registeredOutVariants();
+/// Names that were registered and that no operator has: of libraries that are not loaded, or misspelt.
+std::vector<std::string> unboundOutVariants();
 
 /// What computes the node's results into given tensors; null if nothing does. The node calls an operator, and the types
 /// of values are known. `is_inner_view`: a result that is a view may be one by sizes and strides (column STRIDED).

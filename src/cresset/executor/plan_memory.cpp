@@ -36,6 +36,15 @@ bool hasOwnMemory(const c10::Storage& storage) {
   return !storage.data_ptr().get() || storage.data_ptr().get_deleter() == c10::GetCPUAllocator()->raw_deleter();
 }
 
+/// Whether it is there, and there is no other reference to a tensor in it, to itself or to the memory behind it.
+bool isFree(const c10::Storage& storage) {
+  return storage && storage.use_count() == 1 && hasOwnMemory(storage);
+}
+
+void fillWithNan(const c10::Storage& storage) {
+  if (storage.nbytes() > 0) std::memset(storage.mutable_data(), kFill, storage.nbytes());
+}
+
 /// The tensor has no elements then, so that what has the sizes of a result has memory for them.
 void setMemory(const at::Tensor& tensor, void* data, size_t bytes) {
   const c10::Storage& storage = tensor.storage();
@@ -56,17 +65,19 @@ PlanMemory::PlanMemory(std::shared_ptr<const MemoryLayout> layout, const MemoryO
   is_watched_ = options_.fill_freed || kPoisonsMemory;
   bytes_.resize(layout_->slots.size());
   offsets_.resize(layout_->slots.size());
-  output_bytes_.resize(layout_->slots.size());
+  apart_bytes_.resize(layout_->slots.size());
+  turning_.resize(layout_->slots.size());
   for (const MemoryLayout::Slot& slot : layout_->slots) {
-    storages_.push_back(slot.is_output ? c10::Storage() : emptyStorage());
-    slots_.push_back(slot.is_output ? at::Tensor() : tensorIn(storages_.back(), slot.dtype));
+    storages_.push_back(slot.liesApart() ? c10::Storage() : emptyStorage());
+    slots_.push_back(slot.liesApart() ? at::Tensor() : tensorIn(storages_.back(), slot.dtype));
   }
   keepSlots();
   if constexpr (kPoisonsMemory) {
     arrivals_.resize(layout_->positions.size());
     for (uint32_t i = 0; i < slots_.size(); ++i) {
       const auto site = std::lower_bound(layout_->positions.begin(), layout_->positions.end(), layout_->slots[i].first);
-      if (!layout_->slots[i].is_output) arrivals_[static_cast<size_t>(site - layout_->positions.begin())].push_back(i);
+      if (!layout_->slots[i].liesApart())
+        arrivals_[static_cast<size_t>(site - layout_->positions.begin())].push_back(i);
     }
   }
 }
@@ -77,7 +88,7 @@ std::vector<Temporary> PlanMemory::temporaries(bool take_places) const {
   std::vector<Temporary> all;
   for (size_t i = 0; i < bytes_.size(); ++i) {
     const MemoryLayout::Slot& slot = layout_->slots[i];
-    all.push_back({slot.is_output ? 0 : bytes_[i], slot.first, slot.last});
+    all.push_back({slot.liesApart() ? 0 : bytes_[i], slot.first, slot.last});
     if (!take_places || slot.place == i) continue;
     Temporary& place = all[slot.place];
     place.bytes = std::max(place.bytes, all[i].bytes);
@@ -105,7 +116,7 @@ void PlanMemory::placeSlots() {
   arena_bytes_ = plan.bytes;
   allocateArena();
   for (uint32_t i = 0; i < bytes_.size(); ++i) {
-    if (layout_->slots[i].is_output) continue;
+    if (layout_->slots[i].liesApart()) continue;
     auto* begin = static_cast<std::byte*>(
         kPoisonsMemory ? own_places_[placeOf(i)].memory.get() : static_cast<std::byte*>(arena_.get()) + offsets_[i]);
     setMemory(slots_[i], bytes_[i] > 0 ? begin : nullptr, bytes_[i]);
@@ -127,52 +138,80 @@ void PlanMemory::allocateArena() {
     held_bytes_ = 0;
     if (!kPoisonsMemory) arena_ = c10::GetCPUAllocator()->allocate(arena_bytes_);
     held_bytes_ = arena_bytes_;
-    ++allocations_;
+    ++slot_allocations_;
   }
   if (options_.fill_freed && arena_) std::memset(arena_.get(), kFill, arena_bytes_);
 }
 
 void PlanMemory::poisonPlace(uint32_t slot) const {
-  if (!kPoisonsMemory || layout_->slots[slot].is_output || own_places_.empty()) return;
+  if (!kPoisonsMemory || layout_->slots[slot].liesApart() || own_places_.empty()) return;
   const OwnPlace& place = own_places_[placeOf(slot)];
   poisonMemory(place.memory.get(), place.bytes);
 }
 
 void PlanMemory::unpoisonPlace(uint32_t slot) const {
-  if (!kPoisonsMemory || layout_->slots[slot].is_output || own_places_.empty()) return;
+  if (!kPoisonsMemory || layout_->slots[slot].liesApart() || own_places_.empty()) return;
   const OwnPlace& place = own_places_[placeOf(slot)];
   unpoisonMemory(place.memory.get(), place.bytes);
 }
 
 void PlanMemory::begin(std::span<const c10::IValue> inputs) {
-  allocations_ = 0;
+  slot_allocations_ = 0;
   if (policy_->sizesFor(inputs, bytes_)) is_placed_ = false;
   if (!is_placed_) placeSlots();
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    if (!layout_->slots[i].is_output) continue;
-    // There is a reference to the tensor, a view of it, its storage or the memory behind that.
-    if (!storages_[i] || storages_[i].use_count() != 1 || !hasOwnMemory(storages_[i])) storages_[i] = emptyStorage();
-    output_bytes_[i] = storages_[i].nbytes();
+  for (uint32_t i = 0; i < slots_.size(); ++i) {
+    if (!layout_->slots[i].is_output || layout_->slots[i].turns) continue;
+    if (!isFree(storages_[i])) storages_[i] = emptyStorage();
     slots_[i] = tensorIn(storages_[i], layout_->slots[i].dtype);
+    watchGrowth(i);
   }
+}
+
+void PlanMemory::watchGrowth(uint32_t slot) {
+  apart_bytes_[slot] = slots_[slot].storage().nbytes();
+}
+
+void PlanMemory::countGrowth(uint32_t slot) {
+  if (slots_[slot].defined() && slots_[slot].storage().nbytes() > apart_bytes_[slot]) ++slot_allocations_;
+}
+
+void PlanMemory::turn(uint32_t slot) {
+  countGrowth(slot);
+  slots_[slot] = at::Tensor();
+  slots_[slot] = tensorIn(freeStorage(slot), layout_->slots[slot].dtype);
+  watchGrowth(slot);
+}
+
+const c10::Storage& PlanMemory::freeStorage(uint32_t slot) {
+  std::vector<c10::Storage>& own = turning_[slot];
+  const auto found = std::find_if(own.begin(), own.end(), isFree);
+  if (found != own.end()) {
+    if (options_.fill_freed) fillWithNan(*found);
+    return *found;
+  }
+  const size_t most = layout_->slots[slot].is_output ? kMostTurningOutputs : kMostTurning;
+  if (own.size() == most) own.erase(own.begin());
+  return own.emplace_back(emptyStorage());
 }
 
 void PlanMemory::end() {
   bool grew = false;
   std::vector<size_t> needed;
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    if (layout_->slots[i].is_output) {
-      if (storages_[i].nbytes() > output_bytes_[i]) ++allocations_;
+  for (uint32_t i = 0; i < slots_.size(); ++i) {
+    const MemoryLayout::Slot& slot = layout_->slots[i];
+    if (slot.liesApart()) {
+      countGrowth(i);
       slots_[i] = at::Tensor();
+      if (!slot.is_output) std::erase_if(turning_[i], [](const c10::Storage& storage) { return !isFree(storage); });
       continue;
     }
-    restore(static_cast<uint32_t>(i));
+    restore(i);
     const size_t now = storages_[i].nbytes();
     if (now <= bytes_[i]) continue;
     if (!grew) needed = bytes_;
     grew = true;
     needed[i] = now;
-    ++allocations_;
+    ++slot_allocations_;
   }
   if (grew) {
     policy_->learn(needed);
@@ -196,10 +235,9 @@ void PlanMemory::beforeCall(uint32_t site) {
 }
 
 void PlanMemory::fill(uint32_t slot) {
-  if (layout_->slots[slot].is_output) return;
-  const c10::Storage& storage = storages_[slot];
+  if (layout_->slots[slot].liesApart()) return;
   unpoisonPlace(slot);
-  if (storage.nbytes() > 0) std::memset(storage.mutable_data(), kFill, storage.nbytes());
+  fillWithNan(storages_[slot]);
 }
 
 void PlanMemory::releaseArena() {
@@ -207,20 +245,23 @@ void PlanMemory::releaseArena() {
   own_places_.clear();
   held_bytes_ = 0;
   for (size_t i = 0; i < slots_.size(); ++i) {
-    if (!layout_->slots[i].is_output) setMemory(slots_[i], nullptr, 0);
+    if (!layout_->slots[i].liesApart()) setMemory(slots_[i], nullptr, 0);
+    if (!layout_->slots[i].is_output) turning_[i].clear();
   }
   is_placed_ = false;
 }
 
 void PlanMemory::releaseOutputs() {
   for (size_t i = 0; i < slots_.size(); ++i) {
-    if (layout_->slots[i].is_output) storages_[i] = c10::Storage();
+    if (!layout_->slots[i].is_output) continue;
+    storages_[i] = c10::Storage();
+    turning_[i].clear();
   }
 }
 
 bool PlanMemory::isHeldOutside() const {
   for (size_t i = 0; i < slots_.size(); ++i) {
-    if (layout_->slots[i].is_output) continue;
+    if (layout_->slots[i].liesApart()) continue;
     // The memory holds the tensor twice, as a slot and as a value, and the tensor its storage.
     if (slots_[i].use_count() != 2 || storages_[i].use_count() != 2) return true;
   }
@@ -230,9 +271,15 @@ bool PlanMemory::isHeldOutside() const {
 MemoryFigures PlanMemory::figures() const {
   MemoryFigures figures;
   for (size_t i = 0; i < slots_.size(); ++i) {
-    if (layout_->slots[i].is_output) {
+    const MemoryLayout::Slot& slot = layout_->slots[i];
+    size_t turning_bytes = 0;
+    for (const c10::Storage& storage : turning_[i]) turning_bytes += storage.nbytes();
+    if (slot.is_output) {
       ++figures.output_slots;
-      if (storages_[i]) figures.output_bytes += storages_[i].nbytes();
+      figures.output_bytes += turning_bytes + (storages_[i] ? storages_[i].nbytes() : 0);
+    } else if (slot.turns) {
+      ++figures.turning_slots;
+      figures.turning_bytes += turning_bytes;
     } else {
       ++figures.slots;
       figures.sum_bytes += bytes_[i];
@@ -242,14 +289,14 @@ MemoryFigures PlanMemory::figures() const {
   figures.held_bytes = held_bytes_;
   figures.least_bytes = leastMemory(temporaries(/*take_places=*/true));
   figures.least_apart = leastMemory(temporaries(/*take_places=*/false));
-  figures.allocations = allocations_;
+  figures.slot_allocations = slot_allocations_;
   return figures;
 }
 
 std::vector<std::optional<PlanMemory::Place>> PlanMemory::places() const {
   std::vector<std::optional<Place>> places;
   for (size_t i = 0; i < slots_.size(); ++i) {
-    const bool is_inside = !layout_->slots[i].is_output && bytes_[i] > 0;
+    const bool is_inside = !layout_->slots[i].liesApart() && bytes_[i] > 0;
     places.push_back(is_inside ? std::optional(Place{offsets_[i], bytes_[i]}) : std::nullopt);
   }
   return places;

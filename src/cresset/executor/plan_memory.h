@@ -8,6 +8,10 @@
 // Slots of results that leave the graph are no part of it. Each has a storage of its own, which whoever holds the
 // result keeps alive; after the last reference, the next run uses it again.
 //
+// So do slots that turn: what a loop computes for later iterations. Each has some storages, of which a call that
+// computes it takes one without other references, or makes one: two, where each iteration computes its successor. What
+// is still referred to when the run has ended has left, and is forgotten unless outputs are managed.
+//
 // With AddressSanitizer each place is an allocation of its own rather than a piece of the arena, whose figures are as
 // in other builds, and is poisoned while nothing that lies there is needed: what writes beyond its slot, or uses one
 // too early or too late, is seen.
@@ -41,14 +45,17 @@ struct MemoryOptions {
 };
 
 struct MemoryFigures {
-  size_t slots = 0, output_slots = 0;
-  size_t arena_bytes = 0;   // that the slots of the last run lie in
-  size_t held_bytes = 0;    // of the arena, which stays as large as the largest run needed it
-  size_t least_bytes = 0;   // that any placement of the slots of the last run needs
-  size_t least_apart = 0;   // … if no slot took another's place
-  size_t sum_bytes = 0;     // of the slots
-  size_t output_bytes = 0;  // of results that have left, of this instance
-  size_t allocations = 0;   // of the last run: arenas, slots that outgrew theirs, results
+  size_t slots = 0, output_slots = 0, turning_slots = 0;
+  size_t arena_bytes = 0;    // that the slots of the last run lie in
+  size_t held_bytes = 0;     // of the arena, which stays as large as the largest run needed it
+  size_t least_bytes = 0;    // that any placement of the slots of the last run needs
+  size_t least_apart = 0;    // … if no slot took another's place
+  size_t sum_bytes = 0;      // of the slots
+  size_t output_bytes = 0;   // of results that have left, of this instance
+  size_t turning_bytes = 0;  // of those that loops keep for later iterations, and that have not left
+  /// Of the last run, for what has a slot: arenas, slots that outgrew theirs, results. What operators allocate for
+  /// others, and for themselves, is counted by StaticRuntime::benchmark_individual_ops.
+  size_t slot_allocations = 0;
 };
 
 class PlanMemory final : public RunMemory {
@@ -61,6 +68,7 @@ class PlanMemory final : public RunMemory {
   /// Also after one that has thrown.
   void end();
   void beforeCall(uint32_t site) override;
+  void turn(uint32_t slot) override;
 
   MemoryFigures figures() const;
   /// Where slots lie: offset in the arena and bytes; of those outside of it, nothing.
@@ -71,7 +79,7 @@ class PlanMemory final : public RunMemory {
   const MemoryLayout& layout() const { return *layout_; }
   /// Forgets the storages of results that have left: who holds one keeps it, and it is freed after that.
   void releaseOutputs();
-  /// Frees the arena; the next run allocates one.
+  /// Frees the arena, and what slots that turn hold; the next run allocates anew.
   void releaseArena();
   /// Whether something beside this holds a slot's tensor or its memory: a result that should not have left.
   bool isHeldOutside() const;
@@ -85,16 +93,23 @@ class PlanMemory final : public RunMemory {
   void poisonPlace(uint32_t slot) const;
   void unpoisonPlace(uint32_t slot) const;
   void fill(uint32_t slot);
+  /// Begins to count what the storage of a slot that lies apart allocates; ends it.
+  void watchGrowth(uint32_t slot);
+  void countGrowth(uint32_t slot);
+  /// A storage of the slot that nothing else refers to.
+  const c10::Storage& freeStorage(uint32_t slot);
   /// Per slot. `take_places`: as those that share a place need it; others are what is needed without that.
   std::vector<Temporary> temporaries(bool take_places) const;
 
   const std::shared_ptr<const MemoryLayout> layout_;
   const MemoryOptions options_;
   std::unique_ptr<SizePolicy> policy_;
-  std::vector<c10::Storage> storages_;
-  std::vector<size_t> bytes_;         // per slot, of its piece
-  std::vector<size_t> offsets_;       // of pieces
-  std::vector<size_t> output_bytes_;  // per slot that leaves: what its storage had before the run
+  std::vector<c10::Storage> storages_;                                 // per slot; of those that turn, none
+  std::vector<std::vector<c10::Storage>> turning_;                     // per slot that turns, those that it has
+  static constexpr size_t kMostTurning = 4, kMostTurningOutputs = 64;  // a slot holds
+  std::vector<size_t> bytes_;                                          // per slot, of its piece
+  std::vector<size_t> offsets_;                                        // of pieces
+  std::vector<size_t> apart_bytes_;  // per slot that lies apart: what its storage had before it was used
   c10::DataPtr arena_;
   struct OwnPlace {
     c10::DataPtr memory;
@@ -106,7 +121,7 @@ class PlanMemory final : public RunMemory {
   static constexpr size_t kMaxPlacements = 64;
   std::map<std::vector<size_t>, MemoryPlan> placements_;  // by sizes
   bool is_placed_ = false;
-  size_t allocations_ = 0;
+  size_t slot_allocations_ = 0;
 };
 
 /// Makes memory belong to a run; ends it however the run ends.

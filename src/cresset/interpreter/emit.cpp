@@ -472,7 +472,7 @@ void Emitter::emitOperator(const Liveness::NodeInfo& info) {
   const Op instruction = scalarInstruction(*op);
   if (instruction != Op::Count && emitInstruction(info, instruction)) return;
   const uint32_t index = operatorIndex(op);
-  if (const StridedView view = inner_views_ && inner_views_->contains(&node) ? stridedViewOf(*op) : nullptr) {
+  if (const StridedView view = inner_views_ ? directCallOf(node, *inner_views_) : nullptr) {
     code_.views[index] = view;
     return emitBorrowingPool(Op::CallView, info, index);
   }

@@ -26,12 +26,16 @@ OperationTimes* OperationTimes::current() {
   return current_times;
 }
 
-void OperationTimes::add(const Code& code, const Instruction& instruction, std::chrono::nanoseconds passed) {
+void OperationTimes::add(
+    const Code& code, const Instruction& instruction, std::chrono::nanoseconds passed,
+    const AllocationCount& allocations_before) {
   std::vector<Time>& times = times_[&code];
   times.resize(code.instructions.size());
   Time& time = times[static_cast<size_t>(&instruction - code.instructions.data())];
   ++time.calls;
   time.total += passed;
+  if (const AllocationCounter* counter = AllocationCounter::current())
+    time.allocations += counter->count() - allocations_before;
 }
 
 void Run::startObserving(bool is_profiled) {

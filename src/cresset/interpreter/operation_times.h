@@ -1,5 +1,6 @@
 // How long single operations take: who wants to know makes an OperationTimes, and the runs that this thread starts
-// while it lives measure each call of an operator, of a compiled subgraph and of an out variant.
+// while it lives measure each call of an operator, of a compiled subgraph and of an out variant. So they do what these
+// ask PyTorch's CPU allocator for, if an AllocationCounter counts that.
 #pragma once
 
 #include <chrono>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "cresset/interpreter/code.h"
+#include "cresset/ops/tensor_memory.h"
 
 namespace cresset {
 
@@ -17,6 +19,7 @@ class OperationTimes {
   struct Time {
     uint64_t calls = 0;
     std::chrono::nanoseconds total{};
+    AllocationCount allocations;
   };
   OperationTimes();
   ~OperationTimes();
@@ -33,21 +36,29 @@ class OperationTimes {
    public:
     Operation(OperationTimes* times, const Code& code, const Instruction& instruction)
         : times_(times), code_(code), instruction_(instruction) {
-      if (times_) start_ = std::chrono::steady_clock::now();
+      if (times_) start();
     }
     void end() const {
-      if (times_) times_->add(code_, instruction_, std::chrono::steady_clock::now() - start_);
+      if (times_) times_->add(code_, instruction_, std::chrono::steady_clock::now() - start_, allocations_);
     }
 
    private:
+    void start() {
+      if (const AllocationCounter* counter = AllocationCounter::current()) allocations_ = counter->count();
+      start_ = std::chrono::steady_clock::now();
+    }
+
     OperationTimes* const times_;
     const Code& code_;
     const Instruction& instruction_;
     std::chrono::steady_clock::time_point start_{};
+    AllocationCount allocations_;  // before it
   };
 
  private:
-  void add(const Code& code, const Instruction& instruction, std::chrono::nanoseconds passed);
+  void add(
+      const Code& code, const Instruction& instruction, std::chrono::nanoseconds passed,
+      const AllocationCount& allocations_before);
 
   std::unordered_map<const Code*, std::vector<Time>> times_;
   OperationTimes* const outer_;

@@ -35,6 +35,8 @@ void Run::callOut(const Instruction& instruction) {
   const size_t count = instruction.c;
   if (instruction.n != 1 || count > kFewInputs || site.has_own || memory_->isWatched() || times_) [[unlikely]]
     return callAnyOut(instruction);
+  if (site.turns) [[unlikely]]
+    memory_->turn(site.slots[0]);
   const uint32_t* results = code.pool.data() + instruction.a;
   std::array<const c10::IValue*, kFewInputs> inputs;
   c10::IValue* regs = registers_.data() + frame.base;
@@ -64,6 +66,9 @@ void Run::callAnyOut(const Instruction& instruction) {
   outputs.resize_for_overwrite(num_results);
   if (site.has_own) [[unlikely]]
     own.reserve(num_results);
+  for (uint32_t i = 0; site.turns && i < num_results; ++i) {
+    if (site.slots[i] != OutSite::kNoSlot && !site.keeps[i]) memory_->turn(site.slots[i]);
+  }
   for (uint32_t i = 0; i < num_results; ++i)
     outputs[i] = site.slots[i] == OutSite::kNoSlot ? &own.emplace_back() : &memory_->slot(site.slots[i]);
   const OutArguments arguments(inputs, outputs);

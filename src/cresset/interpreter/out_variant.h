@@ -88,6 +88,7 @@ struct OutSite {
   std::vector<uint32_t> slots;  // per result: which tensor of the run's memory; kNoSlot for memory of its own
   uint32_t index = 0;           // among the sites that the memory was laid out for
   bool has_own = false;         // whether some result has memory of its own
+  bool turns = false;           // whether some result is to be in memory that nothing needs (RunMemory::turn)
   std::vector<bool> keeps;      // per result: whether its slot keeps it until the run ends
 };
 
@@ -119,12 +120,14 @@ class RunMemory {
     if (num_replaced_ > 0) [[unlikely]]
       restoreSlot(slot);
   }
+  /// Gives the slot a tensor in memory that nothing else refers to, before each call that computes into it.
+  virtual void turn(uint32_t /*slot*/) {}
   bool isWatched() const { return is_watched_; }
   /// Before each call of an out variant, if isWatched().
   virtual void beforeCall(uint32_t /*site*/) {}
 
  protected:
-  /// Once slots_ is complete; slots that leave the graph are undefined then.
+  /// Once slots_ is complete; those that code does not borrow are undefined then.
   void keepSlots() {
     values_.assign(slots_.begin(), slots_.end());
     for (const c10::IValue& value : values_) borrowed_.push_back(&value);

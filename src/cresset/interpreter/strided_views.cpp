@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "cresset/interpreter/plain_tensor.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/ops/view_sizes.h"
 
@@ -337,6 +338,18 @@ bool ofUsual(Arguments arguments, c10::IValue& result) {
   return isUsual(self) && view(self, arguments, result);
 }
 
+bool sizeOfDimension(Arguments arguments, c10::IValue& result) {
+  if (!arguments[0]->isTensor()) return false;
+  const at::Tensor& self = arguments[0]->toTensor();
+  if (!self.defined() || !hasPlainMemory(self) || !callsReachKernels()) return false;
+  const c10::IntArrayRef sizes = self.sizes();
+  int64_t dim = arguments[1]->toInt();
+  if (dim < 0) dim += static_cast<int64_t>(sizes.size());
+  if (dim < 0 || dim >= static_cast<int64_t>(sizes.size())) return false;
+  result = sizes[static_cast<size_t>(dim)];
+  return true;
+}
+
 constexpr ColumnCell<StridedView> kCells[] = {
 #define OPERATOR(name) {name, {}},
 #define STRIDED(function) {{}, ofUsual<strided::function>},
@@ -349,6 +362,11 @@ StridedView stridedViewOf(const Operator& op) {
   static const auto* columns = new auto(byOperator(kCells));
   const auto found = columns->find(op.fullName());
   return found == columns->end() ? nullptr : found->second;
+}
+
+StridedView directCallOf(const Node& node, const InnerViews& inner_views) {
+  if (isBasic(node, Basic::Size)) return sizeOfDimension;
+  return inner_views.contains(&node) ? stridedViewOf(*operatorOf(node)) : nullptr;
 }
 
 }  // namespace cresset

@@ -9,6 +9,7 @@
 
 #include <span>
 
+#include "cresset/analysis/inner_views.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -19,5 +20,8 @@ using StridedView = bool (*)(std::span<const c10::IValue* const> arguments, c10:
 
 /// Null if the operator has none.
 StridedView stridedViewOf(const Operator& op);
+/// What code calls for the node, of a plan with these inner views: its view, if it is one of them, or what reads the
+/// size of a dimension, in the same way. Null if the operator itself is called.
+StridedView directCallOf(const Node& node, const InnerViews& inner_views);
 
 }  // namespace cresset

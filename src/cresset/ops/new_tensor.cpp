@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "cresset/ops/tensor_memory.h"
+
 namespace cresset {
 
 namespace {
@@ -25,8 +27,7 @@ at::DataPtr smallBlock(size_t bytes) {
 
 at::DataPtr memoryFor(size_t bytes, c10::Allocator& allocator) {
   // Whoever counts memory, a profiler or a limit of memory, must see all of it.
-  if (bytes > 0 && bytes <= kMostSmall && &allocator == c10::GetDefaultCPUAllocator() &&
-      !c10::memoryProfilingEnabled()) {
+  if (bytes > 0 && bytes <= kMostSmall && isUncounted(allocator)) {
     if (at::DataPtr small = smallBlock(bytes)) return small;
   }
   return allocator.allocate(bytes);

@@ -1,6 +1,6 @@
 // An allocator in front of PyTorch's CPU allocator. c10's own hook for memory reports tells of an allocation after the
-// fact, belongs to the profiler, and keeps a table of all addresses; an allocator can say no, and costs a look at a
-// thread-local pointer where no limit holds.
+// fact, belongs to the profiler, and keeps a table of all addresses; an allocator can say no, and costs a look at two
+// thread-local pointers where no limit holds and nothing is counted.
 //
 // What is counted stands in a table by address, with the budget that it counts towards, so that it is released
 // wherever it is freed. The pointers themselves are like all others of PyTorch's, with one deleter: an allocator
@@ -70,6 +70,10 @@ Counted& counted() {
   return *table;
 }
 std::atomic<c10::DeleterFnPtr> base_deleter{nullptr};
+/// In front of PyTorch's own allocator; null before, and if it stands in front of another.
+std::atomic<const c10::Allocator*> in_front{nullptr};
+
+constinit thread_local AllocationCounter* current_counter = nullptr;
 
 void freeMemory(void* data) {
   if (!data) return;
@@ -83,9 +87,10 @@ class CountingAllocator final : public c10::Allocator {
 
   c10::DataPtr allocate(size_t size) override {
     RunBudget* budget = RunBudget::current();
-    if (budget && budget->limitsMemory()) [[unlikely]]
-      return allocateCounted(size, *budget);
-    return wrap(base_.allocate(size));
+    c10::DataPtr data = budget && budget->limitsMemory() ? allocateCounted(size, *budget) : wrap(base_.allocate(size));
+    if (current_counter && size > 0) [[unlikely]]
+      current_counter->add(size);
+    return data;
   }
   c10::DeleterFnPtr raw_deleter() const override { return &freeMemory; }
   bool is_simple_data_ptr(const c10::DataPtr& data) const override { return base_.is_simple_data_ptr(data); }
@@ -121,14 +126,39 @@ void countTensorMemory() {
     // Its pointers are taken for the bare addresses that this promises.
     if (!base.raw_deleter()) {
       throw UserError(
-          "Memory can't be limited: the allocator that this process has set for the CPU tells no raw_deleter().");
+          "Memory can't be limited or counted: the allocator that this process has set for the CPU tells no "
+          "raw_deleter().");
     }
     base_deleter = base.raw_deleter();
     // Never destroyed: storages refer to their allocator. The priority is the lowest that replaces a default one; who
     // set an allocator of a higher priority meant it to stay.
     static auto* allocator = new CountingAllocator(base);
+    if (&base == c10::GetDefaultCPUAllocator()) in_front = allocator;
     c10::SetCPUAllocator(allocator, /*priority=*/1);
   });
+}
+
+AllocationCounter::AllocationCounter() : outer_(current_counter) {
+  countTensorMemory();
+  if (!dynamic_cast<CountingAllocator*>(c10::GetCPUAllocator()))
+    throw UserError("Allocations can't be counted: this process has set an allocator of its own for the CPU.");
+  current_counter = this;
+}
+
+AllocationCounter::~AllocationCounter() {
+  current_counter = outer_;
+}
+
+AllocationCounter* AllocationCounter::current() {
+  return current_counter;
+}
+
+bool isUncounted(const c10::Allocator& allocator) {
+  if (c10::memoryProfilingEnabled()) return false;
+  if (&allocator == c10::GetDefaultCPUAllocator()) return true;
+  if (&allocator != in_front.load(std::memory_order_relaxed) || current_counter) return false;
+  const RunBudget* budget = RunBudget::current();
+  return !budget || !budget->limitsMemory();
 }
 
 }  // namespace cresset

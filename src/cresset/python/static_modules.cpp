@@ -4,6 +4,7 @@
 
 #include "cresset/executor/out_variants.h"
 #include "cresset/ir/graph.h"
+#include "cresset/ops/operator.h"
 #include "cresset/python/graph_handles.h"
 #include "cresset/static_runtime/static_module.h"
 #include "cresset/static_runtime/static_program.h"
@@ -88,7 +89,9 @@ py::dict figuresOf(const MemoryFigures& memory) {
   figures["least_apart"] = memory.least_apart;
   figures["sum_bytes"] = memory.sum_bytes;
   figures["output_bytes"] = memory.output_bytes;
-  figures["allocations"] = memory.allocations;
+  figures["turning_slots"] = memory.turning_slots;
+  figures["turning_bytes"] = memory.turning_bytes;
+  figures["slot_allocations"] = memory.slot_allocations;
   return figures;
 }
 
@@ -119,8 +122,8 @@ py::dict reportOf(const T& of) {
       nodes.append(py::make_tuple(std::string(toString(node.kind)), node.what, node.where, node.is_planned, node.step));
     py::list values;
     for (const StaticReport::Value& value : plan.values)
-      values.append(
-          py::make_tuple(value.name, value.first, value.last, value.is_output, value.size, value.offset, value.bytes));
+      values.append(py::make_tuple(
+          value.name, value.first, value.last, value.is_output, value.turns, value.size, value.offset, value.bytes));
     py::dict entry;
     entry["inputs"] = plan.inputs;
     entry["nodes"] = nodes;
@@ -133,6 +136,7 @@ py::dict reportOf(const T& of) {
   result["name"] = report.name;
   result["plans"] = plans;
   result["errors"] = report.errors;
+  result["unbound_variants"] = report.unbound_variants;
   result["text"] = report.toString();
   return result;
 }
@@ -149,11 +153,15 @@ py::dict benchmarkOps(
   }
   py::list ops;
   for (const IndividualOps::Op& op : measured.ops)
-    ops.append(py::make_tuple(std::string(toString(op.kind)), op.what, op.where, op.time, op.calls));
+    ops.append(py::make_tuple(
+        std::string(toString(op.kind)), op.what, op.where, op.time, op.calls, op.allocations, op.allocated_bytes));
   py::dict result;
   result["ops"] = ops;
   result["first_iter_time"] = measured.first_iter_time;
   result["total_time"] = measured.total_time;
+  result["allocations"] = measured.allocations;
+  result["allocated_bytes"] = measured.allocated_bytes;
+  result["own_allocations"] = measured.own_allocations;
   result["time_per_node_type"] = measured.time_per_node_type;
   result["percent_per_node_type"] = measured.percent_per_node_type;
   result["instances_per_node_type"] = measured.instances_per_node_type;
@@ -216,7 +224,19 @@ class PythonOutFunction {
   const py::object function_;
 };
 
+/// In Python, libraries are loaded before their operators are named.
+void requireOperator(const std::string& name) {
+  if (name.find("::") == std::string::npos || OperatorTable::get().find(name)) return;  // or registering says more
+  const Symbol kind = Symbol::fromQualString(name);
+  if (!OperatorTable::get().overloads(kind).empty()) return;
+  std::string message = "An out variant is for an operator, and there is no \"" + name + "\".";
+  const std::vector<std::string> similar = OperatorTable::get().similarNames(kind);
+  for (size_t i = 0; i < similar.size(); ++i) message += (i ? ", " : " Similar names: ") + similar[i];
+  throw UserError(message);
+}
+
 void registerPythonOutVariant(const std::string& name, py::object function, py::object matches) {
+  requireOperator(name);
   // Registered for the life of the process, which ends after Python.
   const auto* out = new PythonOutFunction(name, std::move(function));
   const auto* accepts = new py::object(std::move(matches));

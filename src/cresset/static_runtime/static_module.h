@@ -88,7 +88,8 @@ struct StaticReport {
   struct Value {
     std::string name;
     size_t first, last;            // positions in program order at which it is needed
-    bool is_output;                // it leaves the module
+    bool is_output;                // it leaves the module, whose memory for it is the instance's
+    bool turns;                    // a loop computes it for later iterations; it has no place in the arena
     std::string size;              // in bytes, over the sizes of arguments: "4 * x.size(0)"; "?" if that is not known
     std::optional<size_t> offset;  // in the instance's arena, if the report is one of an instance that has run the plan
     size_t bytes = 0;              // there
@@ -101,24 +102,29 @@ struct StaticReport {
     std::shared_ptr<Graph> graph;     // optimized; must not be changed
   };
   std::string name;
-  std::vector<PlanReport> plans;    // oldest first
-  std::vector<std::string> errors;  // of the optimizer; such calls run the unoptimized program
+  std::vector<PlanReport> plans;              // oldest first
+  std::vector<std::string> errors;            // of the optimizer; such calls run the unoptimized program
+  std::vector<std::string> unbound_variants;  // out variants that were registered for operators that there are not
   /// For people.
   std::string toString() const;
 };
 
-/// What benchmark_individual_ops measures; times in milliseconds, of a run with one list of arguments.
+/// What benchmark_individual_ops measures; times in milliseconds, of a run with one list of arguments. Allocations are
+/// what the run asks PyTorch's CPU allocator for, once memory has its sizes (AllocationCounter, ops/tensor_memory.h).
 struct IndividualOps {
   struct Op {
     StaticNodeKind kind;
     std::string what;   // "aten::mm"; of a kernel, what it computes
     std::string where;  // "model.py:7"; empty if unknown
     double time;
-    double calls;  // in a run: a loop calls it several times, a branch that is not taken never
+    double calls;                         // in a run: a loop calls it several times, a branch that is not taken never
+    double allocations, allocated_bytes;  // in a run, of all its calls: results that have no place, scratch
   };
-  std::vector<Op> ops;         // in program order, those that ran
-  double first_iter_time = 0;  // the first run of all, in which plans are made
-  double total_time = 0;       // a run, with what is no operator: memory, scalars, control flow
+  std::vector<Op> ops;                          // in program order, those that ran
+  double first_iter_time = 0;                   // the first run of all, in which plans are made
+  double total_time = 0;                        // a run, with what is no operator: memory, scalars, control flow
+  double allocations = 0, allocated_bytes = 0;  // of a run
+  double own_allocations = 0;                   // of these, not by PyTorch's operators (out variants and fallbacks)
   std::unordered_map<std::string, double> time_per_node_type;     // by Op::what
   std::unordered_map<std::string, double> percent_per_node_type;  // of the time in operators
   std::unordered_map<std::string, size_t> instances_per_node_type;
@@ -207,8 +213,9 @@ class StaticRuntime {
       const std::vector<std::vector<IValue>>& args, const std::vector<Kwargs>& kwargs = {}, int warmup_runs = 3,
       int main_runs = 10);
 
-  /// Times of the operators of the plan that these arguments have, each with the cost of measuring it (some 40 ns). All
-  /// of `args` must be of the same kinds. Throws UserError if they have no plan.
+  /// Times and allocations of the operators of the plan that these arguments have, each with the cost of measuring it
+  /// (some 40 ns); allocations are counted in two more runs. All of `args` must be of the same kinds. Throws UserError
+  /// if they have no plan.
   IndividualOps benchmark_individual_ops(
       const std::vector<std::vector<IValue>>& args, const std::vector<Kwargs>& kwargs = {}, int warmup_runs = 3,
       int main_runs = 10);

@@ -60,8 +60,9 @@ class StaticProgram final : public Executable, public std::enable_shared_from_th
   static constexpr size_t kMaxIdle = 128;
 
   class Lease;
-  /// Of `runs` runs.
-  IndividualOps opsOf(const OperationTimes& times, double runs) const;
+  /// Of `runs` runs, and of those in which allocations were counted, `counted_runs`.
+  IndividualOps opsOf(
+      const OperationTimes& times, double runs, const OperationTimes& counted, double counted_runs) const;
   PlanPtr planFor(Stack& stack) const;
   void requireFirstKinds(const Plan& plan) const;
   [[noreturn]] void refuse(WithoutPlan why) const;

@@ -4,12 +4,14 @@
 #include <iomanip>
 #include <sstream>
 
+#include "cresset/executor/out_variants.h"
 #include "cresset/executor/report.h"
 #include "cresset/interpreter/operation_times.h"
 #include "cresset/interpreter/strided_views.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/tensor_memory.h"
 #include "cresset/static_runtime/static_program.h"
 #include "cresset/support/error.h"
 
@@ -21,7 +23,7 @@ StaticNodeKind kindOf(const Node& node, const MemoryLayout* memory, const InnerV
   if (isSubgraph(node)) return StaticNodeKind::Kernel;
   if (memory && memory->sites.contains(&node)) return StaticNodeKind::Out;
   const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
-  if (op && views.contains(&node) && stridedViewOf(*op)) return StaticNodeKind::Native;
+  if (op && directCallOf(node, views)) return StaticNodeKind::Native;
   return op && op->isOfDispatcher() ? StaticNodeKind::Fallback : StaticNodeKind::Native;
 }
 
@@ -50,7 +52,7 @@ class OperationNames {
   }
 
   IndividualOps::Op describe(const Instruction& instruction) const {
-    IndividualOps::Op op{StaticNodeKind::Native, "", code_.origin(&instruction).position(), 0, 0};
+    IndividualOps::Op op{StaticNodeKind::Native, "", code_.origin(&instruction).position(), 0, 0, 0, 0};
     if (instruction.op == Op::CallOut) {
       const Node& node = *sites_.at(code_.out_sites[instruction.b].index);
       op.kind = isSubgraph(node) ? StaticNodeKind::Kernel : StaticNodeKind::Out;
@@ -103,7 +105,8 @@ void addValues(const Plan& plan, const PlanMemory* memory, StaticReport::PlanRep
   };
   for (size_t i = 0; i < plan.memory->slots.size(); ++i) {
     const MemoryLayout::Slot& slot = plan.memory->slots[i];
-    StaticReport::Value value{slot.name, slot.first, slot.last, slot.is_output, slot.bytes.toString(nameOf), {}};
+    StaticReport::Value value{slot.name, slot.first, slot.last, slot.is_output, slot.turns, slot.bytes.toString(nameOf),
+                              {}};
     if (i < places.size() && places[i]) {
       value.offset = places[i]->offset;
       value.bytes = places[i]->bytes;
@@ -122,6 +125,7 @@ std::string_view toString(StaticNodeKind kind) {
 StaticReport StaticProgram::report(const StaticRuntime* runtime) const {
   StaticReport report;
   report.name = function_.qualname().qualifiedName();
+  report.unbound_variants = unboundOutVariants();
   if (const std::string failure = plans_.failure(); !failure.empty()) report.errors.push_back(failure);
   const std::vector<PlanPtr> plans = plans_.plans();
   for (size_t i = plans.size(); i-- > 0;) {
@@ -153,13 +157,31 @@ IndividualOps StaticProgram::benchmarkOps(
   measure(warmup_runs);
   const OperationTimes times;
   const double total = measure(main_runs);
-  IndividualOps result = opsOf(times, static_cast<double>(main_runs) * static_cast<double>(args.size()));
+  // In runs of their own: counting takes time. After the first of them no memory is older than what counts it.
+  const AllocationCounter counter;
+  {
+    const OperationTimes unwanted;
+    measure(1);
+  }
+  const AllocationCount before = counter.count();
+  const OperationTimes counted;
+  measure(1);
+  const AllocationCount count = counter.count() - before;
+  const auto num_args = static_cast<double>(args.size());
+  IndividualOps result = opsOf(times, main_runs * num_args, counted, num_args);
   result.first_iter_time = first;
   result.total_time = total;
+  result.allocations = static_cast<double>(count.allocations) / num_args;
+  result.allocated_bytes = static_cast<double>(count.bytes) / num_args;
+  result.own_allocations = result.allocations;
+  for (const IndividualOps::Op& op : result.ops) {
+    if (op.kind == StaticNodeKind::Out || op.kind == StaticNodeKind::Fallback) result.own_allocations -= op.allocations;
+  }
   return result;
 }
 
-IndividualOps StaticProgram::opsOf(const OperationTimes& times, double runs) const {
+IndividualOps StaticProgram::opsOf(
+    const OperationTimes& times, double runs, const OperationTimes& counted, double counted_runs) const {
   IndividualOps result;
   for (const PlanPtr& plan : plans_.plans()) {
     const auto measured = plan->code ? times.times().find(plan->code.get()) : times.times().end();
@@ -171,6 +193,11 @@ IndividualOps StaticProgram::opsOf(const OperationTimes& times, double runs) con
       IndividualOps::Op op = names.describe(plan->code->instructions[i]);
       op.calls = static_cast<double>(time.calls) / runs;
       op.time = std::chrono::duration<double, std::milli>(time.total).count() / runs;
+      if (const auto found = counted.times().find(plan->code.get()); found != counted.times().end()) {
+        const AllocationCount& count = found->second[i].allocations;
+        op.allocations = static_cast<double>(count.allocations) / counted_runs;
+        op.allocated_bytes = static_cast<double>(count.bytes) / counted_runs;
+      }
       result.ops.push_back(std::move(op));
     }
   }
@@ -202,11 +229,15 @@ std::string IndividualOps::toString() const {
   std::ostringstream text;
   text << std::fixed << std::setprecision(4);
   text << "a run: " << total_time << " ms, of these in " << ops.size() << " operators " << in_operators
-       << " ms; the first run: " << first_iter_time << " ms\n";
+       << " ms; the first run: " << first_iter_time << " ms\n"
+       << std::setprecision(1) << "it allocates " << allocations << " times, " << allocated_bytes << " bytes; "
+       << own_allocations << " times outside of PyTorch's operators\n"
+       << std::setprecision(4);
   for (const Op* op : sorted) {
     text << "  " << op->time << " ms " << std::setprecision(1) << (in_operators > 0 ? 100 * op->time / in_operators : 0)
          << "% " << cresset::toString(op->kind) << ": " << op->what;
     if (op->calls != 1) text << ", " << op->calls << " times";
+    if (op->allocations > 0) text << ", allocates " << op->allocations << " times, " << op->allocated_bytes << " bytes";
     if (!op->where.empty()) text << "  # " << op->where;
     text << std::setprecision(4) << "\n";
   }
@@ -228,8 +259,10 @@ std::string StaticReport::toString() const {
     }
     for (const Value& value : plan.values) {
       text += "  " + value.name + ": steps " + std::to_string(value.first) + " to " +
-              (value.is_output ? "the end, leaves the module" : std::to_string(value.last)) + ", " + value.size +
-              " bytes";
+              (value.turns       ? "a later iteration" + std::string(value.is_output ? ", leaves the module" : "")
+               : value.is_output ? "the end, leaves the module"
+                                 : std::to_string(value.last)) +
+              ", " + value.size + " bytes";
       if (value.offset)
         text += ", at " + std::to_string(*value.offset) + " to " + std::to_string(*value.offset + value.bytes);
       text += "\n";
@@ -243,6 +276,8 @@ std::string StaticReport::toString() const {
             std::to_string(plan.memory.least_bytes) + " are needed at once" + apart + "\n";
   }
   for (const std::string& error : errors) text += "no plan: " + error + "\n";
+  for (const std::string& variant : unbound_variants)
+    text += "an out variant is registered for " + variant + ", but there is no such operator\n";
   return text;
 }
 
