@@ -97,6 +97,7 @@ OF_STATE = tuple(
     getattr(torch._C, name)
     for name in (
         "_accelerator_getAccelerator",
+        "_cuda_getDeviceCount",
         "_get_tracing_state",
         "_is_tracing",
         "_cuda_isCurrentStreamCapturing",
