@@ -261,6 +261,9 @@ class Recorder(
         self.number = options.num_recordings
         self.start = position
         self.num_variables = view.num_variables
+        # Places whose objects something outside of the frame has, so that they live when the variables have others.
+        self.held = {place for place in range(self.num_variables + view.depth) if view.is_held(place)}
+        self.to_be_held = set()  # of these, those that are checked to be
         for place in range(view.depth):
             value = self.slot(view, self.num_variables + place)
             if value is NULL:  # a method that is called may be a function and its object, or nothing and a bound method
@@ -787,6 +790,7 @@ class Recorder(
             keys = [(None, register) for _, key, *_ in stores if type(key) is tuple for register in key]
             used = [*outputs, *((None, each) for register, _, *more in stores for each in (register, *more[:2])), *keys]
             checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
+            checks += [("CheckHeld", -1, place, -1, None, ()) for place in sorted(self.to_be_held)]
             checks += [("CheckOwnCell", -1, -1 - place, -1, None, ()) for place in variables if place < 0]
             steps, size = self.with_graph(checks + self.without_unused(self.steps, used), used, num_calls)
             steps = [*steps, *(self.steps_of_mode(mode) if mode is not None else ())]
@@ -1111,6 +1115,10 @@ class Recorder(
         if not is_referred_to and owns_nothing(value.object):
             return  # before all steps are looked at
         if self.is_held(value, variable):
+            return
+        place = next((step[2] for step in self.steps if step[:2] == ("LoadSlot", value.register)), None)
+        if place in self.held:
+            self.to_be_held.add(place)
             return
         if is_referred_to:
             raise NoRow("an object with weak references that may be freed")

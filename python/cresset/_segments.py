@@ -24,6 +24,7 @@ OF_PLACES = {  # their `a` is a variable or a place of the stack, no register
     "CheckNull",
     "CheckOwnCell",
     "CheckOwnDict",
+    "CheckHeld",
 }
 COMPUTES = {"Call", "Binary", "Compare", "Is", "Unary", "GetItem", "GetAttr"}
 STRUCTURES = {"Tuple": tuple, "List": list, "Dict": dict, "NamedTuple": tuple, "Slice": slice}
