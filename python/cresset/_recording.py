@@ -121,11 +121,14 @@ _loops = weakref.WeakKeyDictionary()  # code object -> where its loops begin
 #: Instructions after which another one comes than the next, beside jumps without a condition.
 LEAVE = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"}
 JUMPS = {"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"}
+BACK = {number for name, number in dis.opmap.items() if "JUMP_BACKWARD" in name}
 
 
 def loops_of(code):
     """{where code jumps back in a loop: where the loop begins}"""
     found = _loops.get(code)
+    if found is None and BACK.isdisjoint(code.co_code[::2]):
+        found = _loops[code] = {}
     if found is None:
         instructions, back, start = list(dis.get_instructions(code)), {}, None
         for each in instructions:
@@ -909,9 +912,9 @@ class Recorder(
         constants = {step[1]: step[4] for step in steps if step[0] == "LoadConst"}
         kept = []
         for step in reversed(steps):
-            makes_text = step[0] == "Call" and any(constants.get(step[2]) is f for f in (*TEXT, JOIN))
             if step[1] not in used and (
-                makes_text or step[0] in ("LoadConst", "Tuple", "List", "Dict", "NamedTuple", "Slice")
+                step[0] in ("LoadConst", "Tuple", "List", "Dict", "NamedTuple", "Slice")
+                or (step[0] == "Call" and any(constants.get(step[2]) is f for f in (*TEXT, JOIN)))
             ):
                 continue
             used.update(reads_of(step))
@@ -953,7 +956,8 @@ class Recorder(
         for at, (kind, target, a, b, object, inputs) in enumerate(steps):
             if target >= 0:
                 written.add(target)
-            result.append((kind, target, a, b, object, inputs, tuple(r for r in dead.get(at, ()) if r in written)))
+            ended = tuple(r for r in dead[at] if r in written) if at in dead else ()
+            result.append((kind, target, a, b, object, inputs, ended))
         return result
 
     def before_effect(self):

@@ -214,7 +214,7 @@ class Segment:
 
     def place(self, step):
         kind, target, a, _, object, _ = step
-        depends = any(register in self.inside for register in reads_of(step))
+        depends = not self.inside.isdisjoint(reads_of(step))
         if kind in COMPUTES:
             self.place_compute(step, depends)
         elif kind in STRUCTURES:

@@ -763,7 +763,7 @@ def test_an_exception_after_a_missing_attribute():
         x = x * (getattr(config, "nothing", None) or 2)
         return fails(x.sin(), flag) + 1
 
-    agree(program, ((X, False), {}), ((X, True), {}), rounds=6, plans=None if is_inlined else 2)
+    agree(program, ((X, False), {}), ((X, True), {}), rounds=6, plans=2)
 
 
 def test_functions_as_arguments_among_others():
