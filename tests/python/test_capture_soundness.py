@@ -797,6 +797,36 @@ def test_interruptions_of_a_plan_are_the_programs():
     assert torch.equal(compiled(x), f(x)) and not interrupts
 
 
+def test_first_calls_while_a_debugger_watches():
+    """The layout of frames is tested once it no longer does."""
+    program = """
+import sys, warnings
+import torch, cresset
+warnings.simplefilter("error")
+
+def f(x):
+    return (torch.relu(x).sin() * 2 + 1).cos()
+
+compiled, events = cresset.compile(f), []
+
+def tracer(frame, event, argument):
+    events.append(frame.f_code.co_name)
+    return tracer
+
+sys.settrace(tracer)
+for _ in range(3):
+    compiled(torch.ones(3))
+assert "a debugger" in cresset.explain(compiled).off
+sys.settrace(None)
+assert events.count("f") > 3
+for _ in range(8):
+    compiled(torch.ones(3))
+assert cresset.explain(compiled).off is None
+assert cresset.explain(compiled).plans[0].applied > 4
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 # ---- Objects that are freed ----
 
 

@@ -85,6 +85,7 @@ def test_debuggers_win():
             events.append(event)
         return tracer
 
+    assert _frames.why_frames_are_unknown() is None  # asked for before tools watch
     sys.settrace(tracer)
     try:
         result, run = _frames.call_with_cut(count_to, (3,), {}, count_to.__code__, 10)
