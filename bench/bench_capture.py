@@ -10,6 +10,7 @@ the others take of it (median over rounds).
 import argparse
 import collections
 import functools
+import itertools
 import statistics
 import sys
 import time
@@ -455,6 +456,57 @@ def first_steps(chosen, count=40):
         )
 
 
+FIRST = 8  # calls, after which plans and graphs are made
+
+
+def first_calls():
+    """What the first calls cost the thread that calls, what plans cost by call in their graphs, and whether a new size makes one."""
+    torch.manual_seed(0)
+    sizes = (3, 5)
+    layers = nn.Sequential(*[nn.Linear(32, 32) for _ in range(16)])
+    encoder = nn.TransformerEncoderLayer(32, 4, 64, norm_first=True, batch_first=True, dropout=0.0)
+    chosen = [
+        ("10 operators", chain, [(torch.randn(n, 256), torch.randn(n, 256)) for n in sizes]),
+        ("16 layers", Mlp(), [(torch.randn(n, 32),) for n in sizes]),
+        ("16 layers in nn.Sequential", layers, [(torch.randn(n, 32),) for n in sizes]),
+        ("a transformer layer", encoder, [(torch.randn(2, n, 32),) for n in sizes]),
+    ]
+
+    def run(function, arguments, grad):
+        result = function(*arguments)
+        if grad:
+            result.sum().backward()
+
+    def other(x):
+        return (torch.relu(x.sin() * 2 + 1) @ x).tanh()
+
+    warm = cresset.compile(other)  # what a process does once
+    for grad in (True, False) * FIRST:
+        with torch.set_grad_enabled(grad):
+            run(warm, (torch.ones(3, 3, requires_grad=grad),), grad)
+    for grad, (name, function, arguments) in itertools.product((False, True), chosen):
+        cresset.reset()
+        first, second = arguments
+        if grad and not isinstance(function, nn.Module):
+            first, second = ([x.requires_grad_() for x in given] for given in arguments)
+        with torch.set_grad_enabled(grad):
+            eager = statistics.median(time_of(run, (function, first, grad), 1) for _ in range(30))
+            compiled = cresset.compile(function)
+            times = [time_of(run, (compiled, first, grad), 1) for _ in range(FIRST)]
+            plans = cresset.explain(compiled).plans
+            nodes = sum(plan.graph_calls for plan in plans)
+            for _ in range(FIRST):
+                run(compiled, second, grad)
+        made = len(cresset.explain(compiled).plans) - len(plans)
+        shown = ", ".join(f"{each * 1e3:.2f}" for each in times[:4])
+        each = (sum(times[1:]) - (FIRST - 1) * eager) / nodes if nodes else float("nan")
+        print(
+            f"{name}, {'with' if grad else 'without'} gradients: eager {eager * 1e3:.2f} ms; calls {shown}; goal of the first "
+            f"{eager * 1.5e3 + 2:.2f}; {nodes} nodes, {each * 1e3:.2f} ms each after it; plans of a new size {made}",
+            flush=True,
+        )
+
+
 SETTINGS = {"mode": "relu", "scale": 2.0}
 
 
@@ -523,6 +575,7 @@ def main():
     parser.add_argument("--networks", nargs="?", const="", metavar="PART", help="networks instead of small programs")
     parser.add_argument("--programs", nargs="?", const="", metavar="PART", help="programs of users instead")
     parser.add_argument("--first-steps", action="store_true", help="what the first 40 calls cost")
+    parser.add_argument("--first-calls", action="store_true", help="what each of the first calls costs")
     parser.add_argument("--checks", action="store_true", help="what calls cost besides their graphs")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -532,6 +585,9 @@ def main():
     chosen = loops() if options.loops else changes() if options.changes else chosen
     if options.lbfgs:
         lbfgs()
+        return
+    if options.first_calls:
+        first_calls()
         return
     if options.checks:
         checks(options.rounds)

@@ -49,20 +49,19 @@ _all_options = weakref.WeakSet()
 _notes = {}  # why plans ended there: {position: reason}, by the identity of the code object
 
 
-@functools.cache
 def _why_not():
-    """Why frames are not captured here; None if they are. Warns, once."""
+    """Why frames are not captured here; None if they are. Warns, once, unless that passes."""
     reason = _frames.why_frames_are_unknown()
     if reason is None and sys.version_info < (3, 11):
         reason = "plans are made from CPython 3.11 on"
-    if reason is not None:
-        warnings.warn(f"cresset.compile leaves programs as they are on this Python: {reason}.", stacklevel=2)
+    if reason is not None and reason != _frames.TOOLS_WATCH:
+        _warn_of(f"cresset.compile leaves programs as they are on this Python: {reason}.", 3)
     return reason
 
 
 @functools.cache
-def _warn_of(text):
-    warnings.warn(text, stacklevel=2)
+def _warn_of(text, level=2):
+    warnings.warn(text, stacklevel=level)
 
 
 class Options:

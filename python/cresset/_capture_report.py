@@ -394,6 +394,11 @@ class Words:
     def needs_CheckOwnDict(self, text, a, b, object):
         return f"only the function has the dict {self.LoadSlot(a, b, object, ())}", ""
 
+    def needs_CheckHeld(self, text, a, b, object):
+        return f"something else than the function has {self.LoadSlot(a, b, object, ())}", (
+            "Weak references to it find nothing once the function has let go of it. Keep it, or take the weak references away."
+        )
+
     def needs_CheckZero(self, text, a, b, object):
         return "no mode of PyTorch, tracer, transform or saved-tensor hook watches operators", (
             "Call the function outside of such a mode."

@@ -60,6 +60,9 @@ class _NoText(Exception):
     pass
 
 
+_unwanted = {id(function) for function in (*OF_CONTENTS, *EMPTY)}
+
+
 def is_wanted(node, values):
     """Whether a call may be part of a compiled graph: it has a text that means the same, of operators that the table knows,
     and a result that is a tensor or a number."""
@@ -70,7 +73,7 @@ def is_wanted(node, values):
         return False
     if node.function is torch.randint_like:
         return False  # Python's asks no autograd, which has no derivative of it
-    if any(node.function is one for one in (*OF_CONTENTS, *EMPTY)):
+    if id(node.function) in _unwanted:
         return False  # a number of the language that may be of several types; memory that is yet to be written
     if (
         (is_of_numbers(node.function) and not is_of_sizes(node))

@@ -11,6 +11,7 @@ their result (`_rows.py`).
 import dis
 import functools
 import inspect
+import itertools
 import operator
 import sys
 import types
@@ -116,18 +117,53 @@ def handler_at(code, position):
     return next(found, None) if code.co_exceptiontable else None
 
 
-_loops = weakref.WeakKeyDictionary()  # code object -> where it jumps back to
+_loops = weakref.WeakKeyDictionary()  # code object -> where its loops begin
+#: Instructions after which another one comes than the next, beside jumps without a condition.
+LEAVE = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"}
+JUMPS = {"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"}
+BACK = {number for name, number in dis.opmap.items() if "JUMP_BACKWARD" in name}
 
 
 def loops_of(code):
-    """Where code jumps back to."""
+    """{where code jumps back in a loop: where the loop begins}"""
     found = _loops.get(code)
+    if found is None and BACK.isdisjoint(code.co_code[::2]):
+        found = _loops[code] = {}
     if found is None:
-        jumps = [
-            each for each in dis.get_instructions(code) if each.opcode in dis.hasjrel or each.opcode in dis.hasjabs
-        ]
-        found = _loops[code] = frozenset(each.argval // 2 for each in jumps if each.argval < each.offset)
+        instructions, back, start = list(dis.get_instructions(code)), {}, None
+        for each in instructions:
+            start = each.offset if start is None else start  # of what extends its argument
+            is_jump = each.opcode in dis.hasjrel or each.opcode in dis.hasjabs
+            if is_jump and each.argval < each.offset:
+                back[start] = each.argval
+            if each.opcode != dis.EXTENDED_ARG:
+                start = None
+        # From CPython 3.12 on handlers stand at the code's end and jump back to what follows their `with` or `try`: there
+        # is a way to these jumps that leads around where they go.
+        if back and code.co_exceptiontable:
+            around = {head: reached_without(head, instructions, handlers_of(code)) for head in set(back.values())}
+            back = {jump: head for jump, head in back.items() if jump not in around[head]}
+        found = _loops[code] = {jump // 2: head // 2 for jump, head in back.items()}
     return found
+
+
+def reached_without(excluded, instructions, handlers):
+    """The offsets of the instructions to which a way leads, also by exceptions, without one of them."""
+    at = {each.offset: each for each in instructions}
+    next_of = {each.offset: after.offset for each, after in itertools.pairwise(instructions)}
+    reached, ways = set(), [instructions[0].offset]
+    while ways:
+        offset = ways.pop()
+        if offset == excluded or offset in reached:
+            continue
+        reached.add(offset)
+        each = at[offset]
+        if each.opname not in LEAVE and each.opname not in JUMPS and offset in next_of:
+            ways.append(next_of[offset])
+        if each.opcode in dis.hasjrel or each.opcode in dis.hasjabs:
+            ways.append(each.argval)
+        ways += [entry.target for entry in handlers if entry.start <= offset < entry.end]
+    return reached
 
 
 FEW_STEPS = 500  # that may be looked at before each effect
@@ -228,6 +264,9 @@ class Recorder(
         self.number = options.num_recordings
         self.start = position
         self.num_variables = view.num_variables
+        # Places whose objects something outside of the frame has, so that they live when the variables have others.
+        self.held = {place for place in range(self.num_variables + view.depth) if view.is_held(place)}
+        self.to_be_held = set()  # of these, those that are checked to be
         for place in range(view.depth):
             value = self.slot(view, self.num_variables + place)
             if value is NULL:  # a method that is called may be a function and its object, or nothing and a bound method
@@ -448,7 +487,9 @@ class Recorder(
                 raise NoRow(f"the instruction {name}")
             if len(self.frames) == 1 and self.is_clean(frame, name in RETURNS):
                 self.take_checkpoint(view.position, frame)
-                is_loop = self.num_calls and view.position in loops_of(frame.code) and view.position != self.start
+                is_loop = (
+                    self.num_calls and view.position in loops_of(frame.code).values() and view.position != self.start
+                )
                 if is_loop and self.options.is_simple:  # the first iteration has the plan of those that follow
                     raise NoRow("the next iteration of a loop")
             self.pending = self.entering = self.site = None
@@ -752,6 +793,7 @@ class Recorder(
             keys = [(None, register) for _, key, *_ in stores if type(key) is tuple for register in key]
             used = [*outputs, *((None, each) for register, _, *more in stores for each in (register, *more[:2])), *keys]
             checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
+            checks += [("CheckHeld", -1, place, -1, None, ()) for place in sorted(self.to_be_held)]
             checks += [("CheckOwnCell", -1, -1 - place, -1, None, ()) for place in variables if place < 0]
             steps, size = self.with_graph(checks + self.without_unused(self.steps, used), used, num_calls)
             steps = [*steps, *(self.steps_of_mode(mode) if mode is not None else ())]
@@ -870,9 +912,9 @@ class Recorder(
         constants = {step[1]: step[4] for step in steps if step[0] == "LoadConst"}
         kept = []
         for step in reversed(steps):
-            makes_text = step[0] == "Call" and any(constants.get(step[2]) is f for f in (*TEXT, JOIN))
             if step[1] not in used and (
-                makes_text or step[0] in ("LoadConst", "Tuple", "List", "Dict", "NamedTuple", "Slice")
+                step[0] in ("LoadConst", "Tuple", "List", "Dict", "NamedTuple", "Slice")
+                or (step[0] == "Call" and any(constants.get(step[2]) is f for f in (*TEXT, JOIN)))
             ):
                 continue
             used.update(reads_of(step))
@@ -914,7 +956,8 @@ class Recorder(
         for at, (kind, target, a, b, object, inputs) in enumerate(steps):
             if target >= 0:
                 written.add(target)
-            result.append((kind, target, a, b, object, inputs, tuple(r for r in dead.get(at, ()) if r in written)))
+            ended = tuple(r for r in dead[at] if r in written) if at in dead else ()
+            result.append((kind, target, a, b, object, inputs, ended))
         return result
 
     def before_effect(self):
@@ -949,7 +992,12 @@ class Recorder(
 
     def JUMP_BACKWARD(self, view, frame, argument):
         # The jump itself sees to signals, and a loop without an end may not be unrolled without one.
-        if frame.function is None and self.is_clean(frame) and not self.options.fullgraph:
+        if (
+            frame.function is None
+            and view.position in loops_of(frame.code)
+            and self.is_clean(frame)
+            and not self.options.fullgraph
+        ):
             raise NoRow("the next iteration of a loop")
 
     def COPY_FREE_VARS(self, view, frame, argument):
@@ -1071,6 +1119,10 @@ class Recorder(
         if not is_referred_to and owns_nothing(value.object):
             return  # before all steps are looked at
         if self.is_held(value, variable):
+            return
+        place = next((step[2] for step in self.steps if step[:2] == ("LoadSlot", value.register)), None)
+        if place in self.held:
+            self.to_be_held.add(place)
             return
         if is_referred_to:
             raise NoRow("an object with weak references that may be freed")

@@ -3,6 +3,8 @@ calls, which count and order what is kept. Part of `_recording.py`."""
 
 import functools
 
+import torch
+
 from . import _frames
 from ._recording_values import PLAIN, Fresh, NoRow, Value
 
@@ -53,7 +55,7 @@ class Caches:
         self.not_in_transform(what)
         self.identical(callee)
         for value in arguments:
-            if type(value) is not Value or type(value.object) not in PLAIN:
+            if type(value) is not Value or type(value.object) not in (*PLAIN, torch.device):
                 self.hashes_by_identity(value, what)
             self.typed(value)
         given = Fresh(tuple, list(arguments))

@@ -1044,6 +1044,9 @@ class Calls:
     def call_hasattr(self, frame, callee, arguments, names):
         """Whether there is an attribute: of a property, whether the look at it raises."""
         self.identical(callee)
+        if len(arguments) == 2 and type(getattr(arguments[0], "object", None)) is types.ModuleType:
+            self.has_name(arguments[0], self.key(arguments[1]))
+            return
         owner, name = self.object_and_name("hasattr", arguments, names)
         if type(owner.object) in PLAIN:
             self.typed(owner)
@@ -1073,6 +1076,15 @@ class Calls:
             raise NoRow("an object with names of its own kind")
         if found is None and members is not None and name in members:
             self.dict_item(self.instance_dict(owner), name, members[name])
+        self.pending = self.constant(True)
+
+    def has_name(self, module, name):
+        """That a module has a name, and does not compute it."""
+        names = module.object.__dict__
+        if name not in names or name.startswith("__"):
+            raise NoRow("a call of hasattr with a module that has no such name")
+        self.typed(module)
+        self.dict_item(self.module_dict(module, names), name, names[name])
         self.pending = self.constant(True)
 
     def is_missing_attribute(self, owner, name):

@@ -97,6 +97,7 @@ OF_STATE = tuple(
     getattr(torch._C, name)
     for name in (
         "_accelerator_getAccelerator",
+        "_cuda_getDeviceCount",
         "_get_tracing_state",
         "_is_tracing",
         "_cuda_isCurrentStreamCapturing",
@@ -238,8 +239,11 @@ def is_functional(object):
     return _functional.get(id(object)) is object and object is not None
 
 
+_of_numbers = set(map(id, OF_NUMBERS))
+
+
 def is_of_numbers(function):
-    return any(function is one for one in OF_NUMBERS)
+    return id(function) in _of_numbers
 
 
 def computes(function):

@@ -24,6 +24,7 @@ OF_PLACES = {  # their `a` is a variable or a place of the stack, no register
     "CheckNull",
     "CheckOwnCell",
     "CheckOwnDict",
+    "CheckHeld",
 }
 COMPUTES = {"Call", "Binary", "Compare", "Is", "Unary", "GetItem", "GetAttr"}
 STRUCTURES = {"Tuple": tuple, "List": list, "Dict": dict, "NamedTuple": tuple, "Slice": slice}
@@ -213,7 +214,7 @@ class Segment:
 
     def place(self, step):
         kind, target, a, _, object, _ = step
-        depends = any(register in self.inside for register in reads_of(step))
+        depends = not self.inside.isdisjoint(reads_of(step))
         if kind in COMPUTES:
             self.place_compute(step, depends)
         elif kind in STRUCTURES:

@@ -32,7 +32,12 @@ class Tables:
             log.append(("typed", type(n)))
             return [n, type(n).__name__]
 
-        self.scale, self.table, self.typed = scale, table, typed
+        @functools.cache
+        def place(device):
+            log.append(("place", device))
+            return 2 + len(device.type)
+
+        self.scale, self.table, self.typed, self.place = scale, table, typed, place
 
     @functools.lru_cache  # noqa: B019
     def rate(self, k):
@@ -40,7 +45,7 @@ class Tables:
         return k * 0.5
 
     def counts(self):
-        return [f.cache_info() for f in (self.scale, self.table, self.typed, Tables.rate)]
+        return [f.cache_info() for f in (self.scale, self.table, self.typed, self.place, Tables.rate)]
 
 
 def agree(program, arguments, plans=1, change=None):
@@ -77,6 +82,10 @@ def of_arguments(tables, x, k):
     return (x * tables.scale(k) + tables.table(4, torch.float64)).tanh() * tables.scale(k + 1)
 
 
+def of_devices(tables, x, k):
+    return (x * tables.place(x.device)).tanh() * tables.place(torch.device("cpu"))
+
+
 def that_raise_after_it(tables, x, k):
     y = torch.tanh(x) * tables.scale(3)
     tables.table(4)
@@ -98,6 +107,7 @@ def of_what_is_dropped(tables, x, k):
     [
         (of_constants, [1] * 12, 1),
         (of_arguments, [1] * 12, 1),
+        (of_devices, [1] * 12, 1),
         (of_arguments, [1, 2, 3, 1, 2, 1, 1, 5] * 3, None),
         (that_raise_after_it, [0] * 8 + [1, 0, 1, 1, 0, 0], None),
         (of_types, [1, True, 1.0, 1, True, 1.0] * 3, None),

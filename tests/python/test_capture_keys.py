@@ -7,6 +7,8 @@ from torch import nn
 
 import cresset
 
+torch.accelerator.is_available()  # keeps a module of PyTorch's, where this was built for accelerators
+
 KINDS = [
     ("SGD", {"lr": 0.1, "momentum": 0.9}), ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1}), ("Adam", {}),
     ("Adam", {"amsgrad": True}), ("AdamW", {"amsgrad": True}), ("RMSprop", {"centered": True, "momentum": 0.9}), ("Adagrad", {}),

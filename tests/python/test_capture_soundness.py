@@ -797,6 +797,36 @@ def test_interruptions_of_a_plan_are_the_programs():
     assert torch.equal(compiled(x), f(x)) and not interrupts
 
 
+def test_first_calls_while_a_debugger_watches():
+    """The layout of frames is tested once it no longer does."""
+    program = """
+import sys, warnings
+import torch, cresset
+warnings.simplefilter("error")
+
+def f(x):
+    return (torch.relu(x).sin() * 2 + 1).cos()
+
+compiled, events = cresset.compile(f), []
+
+def tracer(frame, event, argument):
+    events.append(frame.f_code.co_name)
+    return tracer
+
+sys.settrace(tracer)
+for _ in range(3):
+    compiled(torch.ones(3))
+assert "a debugger" in cresset.explain(compiled).off
+sys.settrace(None)
+assert events.count("f") > 3
+for _ in range(8):
+    compiled(torch.ones(3))
+assert cresset.explain(compiled).off is None
+assert cresset.explain(compiled).plans[0].applied > 4
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 # ---- Objects that are freed ----
 
 
@@ -873,6 +903,76 @@ def test_weak_references_find_nothing_once_the_function_has_let_go(f):
         expected, found = f(torch.ones(3)), compiled(torch.ones(3))
         assert torch.equal(found[0], expected[0])
         assert found[1:] == expected[1:]
+
+
+def _argument_that_the_caller_has(x, thing):
+    x = torch.tanh(x * 2 + 1) * 3
+    x = x.sin()
+    return x + thing.scale
+
+
+def _another_name_of_it(x, thing):
+    y = x
+    x = torch.tanh(x * 2 + 1) * 3
+    y = y + x
+    return y.cos()
+
+
+def _read_after_it(x, thing):
+    y = torch.tanh(x * 2 + 1) * 3
+    del x
+    return y.sin(), thing.reference() is None
+
+
+@pytest.mark.parametrize("f", [_argument_that_the_caller_has, _another_name_of_it, _read_after_it])
+def test_arguments_that_have_weak_references(f):
+    """One plan, where the caller has the argument besides, also where weak references come and go."""
+    cresset.reset()
+    compiled, thing = cresset.compile(f), Linked()
+    thing.scale, x = 2, torch.ones(3)
+    thing.reference = weakref.ref(x)
+    for i in range(12):
+        another = torch.ones(3)
+        thing.reference = weakref.ref((x, another)[i % 2])
+        for each in (x, another):
+            expected, found = f(each, thing), compiled(each, thing)
+            assert str(expected) == str(found)
+    report = cresset.explain(compiled)
+    assert [plan.applied for plan in report.plans] == [23], report
+
+
+class Giver:
+    """Gives tensors that have weak references, and keeps some of them."""
+
+    def __init__(self):
+        self.keeps = True
+
+    def give(self):
+        cresset.graph_break()
+        made = torch.ones(3)
+        self.kept = made if self.keeps else None
+        self.reference = weakref.ref(made)
+        return made
+
+
+def test_a_variable_that_alone_has_an_object():
+    """The plan of a variable whose object something else has is not that of one that alone has it."""
+
+    def f(x, giver):
+        t = giver.give()
+        t = torch.tanh(x * t + 1) * 3
+        return t.sin() + 1, giver.reference() is None
+
+    cresset.reset()
+    compiled, pair = cresset.compile(f), (Giver(), Giver())
+    for i in range(16):
+        for giver in pair:
+            giver.keeps = i < 8 or i % 2 == 0
+        expected, found = (g(torch.ones(3), giver) for g, giver in zip((f, compiled), pair, strict=True))
+        assert torch.equal(expected[0], found[0])
+        assert expected[1] == found[1] == (not pair[0].keeps), i
+    needs = [failure.needs for plan in cresset.explain(compiled).plans for failure in plan.failures]
+    assert "something else than the function has a value of the expression" in needs
 
 
 def _state_from_outside(x, owner, known, log):

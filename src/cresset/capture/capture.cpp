@@ -311,6 +311,12 @@ PyObject* viewOwnsDict(PyObject* self, PyObject* index) {
   if (machine == nullptr || (slot == -1 && PyErr_Occurred())) return nullptr;
   return PyBool_FromLong(ownsDict(*machine, int(slot)));
 }
+PyObject* viewIsHeld(PyObject* self, PyObject* index) {
+  Machine* machine = machineOf(self);
+  const long slot = PyLong_AsLong(index);
+  if (machine == nullptr || (slot == -1 && PyErr_Occurred())) return nullptr;
+  return PyBool_FromLong(isHeld(*machine, int(slot)));
+}
 PyObject* viewGlobals(PyObject* self, void*) {
   Machine* machine = machineOf(self);
   return machine == nullptr ? nullptr : Py_NewRef(machine->frame.globals());
@@ -337,6 +343,7 @@ PyMethodDef view_methods[] = {
     {"slot", viewSlot, METH_O, "The object in a place: variables first, then the stack. LookupError if there is none."},
     {"owns_cell", viewOwnsCell, METH_O, "Whether the variable in a place is in a cell that no function has."},
     {"owns_dict", viewOwnsDict, METH_O, "Whether the variable in a place is a dict that nothing else refers to."},
+    {"is_held", viewIsHeld, METH_O, "Whether what is in a place is referred to outside of the frame, too."},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef view_attributes[] = {
     {"globals", viewGlobals, nullptr, nullptr, nullptr},

@@ -150,6 +150,7 @@ PyMODINIT_FUNC PyInit__frames();
 PyMODINIT_FUNC PyInit__frames() {
   PyObject* made = PyModule_Create(&module);
   if (made != nullptr && !addCallerClass(made)) Py_CLEAR(made);
+  if (made != nullptr && PyModule_AddStringConstant(made, "TOOLS_WATCH", kToolsWatch)) Py_CLEAR(made);
 #if CRESSET_KNOWS_FRAMES
   if (made != nullptr && (!addPlanClass(made) || !addViewClass(made))) Py_CLEAR(made);
 #endif

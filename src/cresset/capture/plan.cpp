@@ -350,6 +350,18 @@ bool ownsDict(const Machine& machine, int slot) {
   return dict != nullptr && PyDict_CheckExact(dict) && Py_REFCNT(dict) == 1;
 }
 
+bool isHeld(const Machine& machine, int slot) {
+  PyObject* object = slot >= 0 && slot < machine.top - machine.slots ? machine.slots[slot] : nullptr;
+  if (object == nullptr) return false;
+  Py_ssize_t own = 0;
+  for (PyObject** each = machine.slots; each != machine.top; each++) {
+    PyObject* found = *each;
+    if (found != nullptr && PyCell_Check(found)) found = PyCell_GET(found);
+    own += found == object;
+  }
+  return Py_REFCNT(object) > own;
+}
+
 bool readsRegister(const Step& step) {
   const StepPlace place = kStepRules[size_t(step.kind)].a;
   return place == StepPlace::Register || (place == StepPlace::RegisterOrNone && step.a >= 0);

@@ -55,6 +55,7 @@ enum class StepObject : uint8_t { Nothing, Any, Text, Tuple, NamesOrNone, Code }
   STEP(CheckNull, Slot, -kAny, kAny, Nothing, 0, 0)           /* there is nothing in stack place a */                                      \
   STEP(CheckOwnCell, Variable, -kAny, kAny, Nothing, 0, 0)    /* variable a is a cell that nothing else refers to */                       \
   STEP(CheckOwnDict, Variable, -kAny, kAny, Nothing, 0, 0)    /* variable a is a dict that nothing else refers to */                       \
+  STEP(CheckHeld, Slot, -kAny, kAny, Nothing, 0, 0)           /* what variable or stack place a has is referred to by others, too */       \
   STEP(CheckZero, Nothing, -kAny, kAny, Any, 0, 0)            /* the function object of C returns 0, False or None */                      \
   STEP(Save, Register, -kAny, kAny, Nothing, 0, kAny)         /* target = a(inputs): if the plan is given up, it is called after that */   \
   STEP(Call, Register, -kAny, kAny, NamesOrNone, 0, kAny)     /* target = a(inputs), object the names of the last ones or null */          \
@@ -179,6 +180,9 @@ bool ownsCell(const Machine& machine, int slot);
 
 /// Whether the variable in `slot` is a dict that nothing else refers to.
 bool ownsDict(const Machine& machine, int slot);
+
+/// Whether something besides the frame's variables and stack refers to what is in `slot`, one of these.
+bool isHeld(const Machine& machine, int slot);
 
 /// Whether the step's `a` is a register.
 bool readsRegister(const Step& step);

@@ -291,6 +291,7 @@ bool holds(const Step& step, const Registers& registers, const Machine& machine)
   if (step.kind == StepKind::CheckNull) return machine.slots[step.a] == nullptr;
   if (step.kind == StepKind::CheckOwnCell) return ownsCell(machine, step.a);
   if (step.kind == StepKind::CheckOwnDict) return ownsDict(machine, step.a);
+  if (step.kind == StepKind::CheckHeld) return isHeld(machine, step.a);
   PyObject* value = registers[step.a];
   switch (step.kind) {
     case StepKind::CheckType: {

@@ -83,6 +83,7 @@ void compare(
     const Step& step = (*plan.steps)[at];
     // What asks how many refer to an object counts those here.
     if (step.kind == StepKind::CheckOwnCell || step.kind == StepKind::CheckOwnDict) continue;
+    if (step.kind == StepKind::CheckHeld) continue;
     const int* inputs = plan.operands->data() + step.first;
     if (!run(step, inputs, own, machine))
       Py_FatalError("a step of a plan does not hold where what it had found before was taken for it");
@@ -499,6 +500,7 @@ bool ReadObserver::admit(size_t at, const Step& step, const int* inputs, const R
     case StepKind::CheckNull:
     case StepKind::CheckOwnCell:
     case StepKind::CheckOwnDict:
+    case StepKind::CheckHeld:
       return run();
     case StepKind::Compare:
     case StepKind::Is: {

@@ -1,8 +1,15 @@
 #include "cresset/capture/runner.h"
 
+namespace cresset::capture {
+
+const char* const kToolsWatch = "a debugger, profiler or coverage tool watches";
+
+}  // namespace cresset::capture
+
 #if CRESSET_KNOWS_FRAMES
 #include "cresset/capture/evaluator.h"
 #include "cresset/capture/hook.h"
+#include "cresset/capture/monitoring.h"
 
 namespace cresset::capture {
 namespace {
@@ -61,6 +68,10 @@ const char* testLayout() {
   if (function != nullptr && arguments != nullptr) {
     PyObject* expected = PyObject_Call(function, arguments, nullptr);
     bool same = expected != nullptr;
+    if (cresset_is_watched(PyFunction_GET_CODE(function))) {
+      answer = kToolsWatch;
+      same = false;
+    }
     for (long count = 0; same && count < 200; count += count < 40 ? 1 : 23) {
       long run = 0;
       PyObject* result = callWithCut(function, arguments, nullptr, PyFunction_GET_CODE(function), count, run);
@@ -94,18 +105,21 @@ PyObject* callWithCut(
 }
 
 const char* whyFramesAreUnknown() {
-  static const char* const answer = [] {
-    const char* found = nullptr;
-    // What a signal's handler raises meanwhile says nothing about this Python, and is the program's.
-    for (bool is_interrupted = true; is_interrupted;) {
-      const bool was_interrupted = hasInterruption();
-      const bool knows_caches = readCacheSizes();
-      found = knows_caches ? testLayout() : "the module opcode does not say how many caches instructions have";
-      dropError();
-      is_interrupted = found != nullptr && hasInterruption() && !was_interrupted;
-    }
-    return found;
-  }();
+  static bool is_known = false;  // under the GIL, as the answer
+  static const char* answer = nullptr;
+  if (is_known) return answer;
+  const char* found = nullptr;
+  // What a signal's handler raises meanwhile says nothing about this Python, and is the program's.
+  for (bool is_interrupted = true; is_interrupted;) {
+    const bool was_interrupted = hasInterruption();
+    const bool knows_caches = readCacheSizes();
+    found = knows_caches ? testLayout() : "the module opcode does not say how many caches instructions have";
+    dropError();
+    is_interrupted = found != nullptr && hasInterruption() && !was_interrupted;
+  }
+  if (found == kToolsWatch || is_known) return is_known ? answer : found;
+  answer = found;
+  is_known = true;
   return answer;
 }
 

@@ -7,8 +7,11 @@
 namespace cresset::capture {
 
 /// Why frames can't be run here; null if they can. The first call tests the layout of frames (needs the GIL; may run
-/// Python code). Text that lives for ever.
+/// Python code); while tools watch this thread, which have all frames, that waits. Text that lives for ever.
 const char* whyFramesAreUnknown();
+
+/// The answer while tools watch.
+extern const char* const kToolsWatch;
 
 /// Calls `callable(*arguments, **keywords)` (`keywords` may be null); of each frame that begins, or goes on, on this
 /// thread meanwhile and whose code is `code`, the first `count` instructions run here. `run` is increased by how many
