@@ -348,7 +348,7 @@ def _run_functionalized(function, args, kwargs, copies_views):
         except UserError:
             if not refusal:  # else it says the same again, without the program's line
                 raise
-            level.settle()
+        level.settle()
         if refusal:
             raise UserError(refusal).with_traceback(error.__traceback__) from error
         raise
