@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "cresset/functionalization/wrapper.h"
 #include "cresset/support/error.h"
 
 namespace cresset::live {
