@@ -137,6 +137,25 @@ def _reading(original, elements):
     return method
 
 
+def _printed(name):
+    """``repr`` of a tensor that stands for a fake one, which has no elements to read."""
+    original = getattr(torch.Tensor, name)
+
+    @functools.wraps(original)
+    def method(self, *args, **kwargs):
+        from torch._subclasses.fake_tensor import FakeTensor
+
+        value = _C._functional_sync(self.detach(), False) if _C._is_functional(self) else self
+        if value is self or not isinstance(value, FakeTensor):
+            return original(self, *args, **kwargs)
+        text = original(value, *args, **kwargs)
+        if self.grad_fn is not None:
+            return f"{text[:-1]}, grad_fn=<{self.grad_fn.name()}>)"
+        return f"{text[:-1]}, requires_grad=True)" if self.requires_grad else text
+
+    return method
+
+
 def _read(name):
     return _reading(getattr(torch.Tensor, name), sync)
 
@@ -254,6 +273,7 @@ _METHODS = (
     (_given_away, ("numpy", "data_ptr", "untyped_storage", "__dlpack__")),
     (_moved, ("share_memory_",)),
     (_read, ("tolist",)),
+    (_printed, ("__repr__",)),
     (_pickled, ("__reduce_ex__",)),
     (_deep_copied, ("__deepcopy__",)),
     (_made_like, ("new_tensor", "new")),
@@ -294,6 +314,11 @@ def _refusal_in(error, level):
             "which use it). Functionalize the function that it was given, or call torch.compile with what cresset.functionalize returns. "
             "Branches and loops of a script are functionalized as a graph: cresset.functionalize(cresset.script(f))."
         )
+    if isinstance(error, AssertionError) and "Please convert all Tensors to FakeTensors first" in str(error):
+        return (
+            "Within cresset.functionalize, a mode of fake tensors (of aot_function, say) can't be entered and given the program's tensors. "
+            "Functionalize the function that is called within the mode."
+        )
     if type(error) is not RuntimeError:
         return ""
     if level.refusal and level.refusal in str(error):
@@ -327,7 +352,9 @@ def _become_fake(tensor, value):
     if not isinstance(value, FakeTensor):
         return False
     tensor.__class__ = type(value)
-    tensor.__dict__.update(value.__dict__, constant=None)
+    tensor.__dict__.update(value.__dict__)
+    if value.constant is not None:  # until one of those that have it is written
+        value.fake_mode.fake_tensor_converter.add_constant_storage_mapping(tensor)
     return True
 
 
@@ -348,6 +375,7 @@ def _run_functionalized(function, args, kwargs, copies_views):
         except UserError:
             if not refusal:  # else it says the same again, without the program's line
                 raise
+        _tell_make_fx(level)
         level.settle()
         if refusal:
             raise UserError(refusal).with_traceback(error.__traceback__) from error
@@ -379,7 +407,8 @@ def _functionalize_live(function, copies_views):
             )
 
     def functionalized(*args, **kwargs):
-        if torch.compiler.is_compiling():  # torch.compile and torch.export, which functionalize what they record
+        # torch.compile, torch.export and aot_function, which functionalize what they record.
+        if torch.compiler.is_compiling() or torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FUNCTIONAL):
             return function(*args, **kwargs)
         if torch._C._get_tracing_state() is not None:
             raise UserError(

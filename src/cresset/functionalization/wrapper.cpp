@@ -112,7 +112,7 @@ bool Wrapper::settle() {
   const bool is_fake = value.key_set().has_any(kPython);
   if (is_fake) {
     const at::Tensor self(c10::intrusive_ptr<TensorImpl>::reclaim_copy(this));
-    if (!takesFakeTensorsOnly() || !fakes_python_object || !fakes_python_object(self, value)) return false;
+    if (!fakes_python_object || !fakes_python_object(self, value)) return false;
   } else if (impl.has_symbolic_sizes_strides()) {
     return false;
   }
