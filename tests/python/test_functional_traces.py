@@ -7,7 +7,10 @@ import warnings
 import pytest
 import torch
 from functional_programs import flat
+from functorch.compile import aot_function, nop
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils.checkpoint import checkpoint
 
 import cresset
 
@@ -205,6 +208,14 @@ def twice(f, form):
     return form(form(f))
 
 
+def twice_functionalized(f):
+    return twice(f, cresset.functionalize)
+
+
+def without_views(f):
+    return cresset.functionalize(f, remove="mutations_and_views")
+
+
 #: Of a function and a form of it: with the form within a transform, or around one.
 TRANSFORMED = {
     "within grad": lambda f, form: lambda x: torch.func.grad(lambda z: form(f)(z).sum())(x),
@@ -278,6 +289,137 @@ def test_tangents_of_fake_tensors_are_refused(transform, mode, is_within):
     }[transform]
     with pytest.raises(cresset.UserError, match="forward mode .* can't run with fake tensors"):
         make_fx(transformed if is_within else F(transformed), tracing_mode=mode)(torch.randn(3))
+    transforms_work()
+
+
+def squares_of_what_is_kept(levels, has_gradients):
+    """Of a program that raises."""
+
+    def program(x):
+        kept = []
+
+        def raising(x):
+            kept.append(x * 2)
+            raise ValueError
+
+        form = raising
+        for _ in range(levels):
+            form = cresset.functionalize(form)
+        z = x.detach().requires_grad_() if has_gradients else x
+        with pytest.raises(ValueError):
+            form(z)
+        squares = kept[0] * kept[0]
+        return torch.autograd.grad(squares.sum(), z)[0] if has_gradients else squares
+
+    return program
+
+
+def gradient_through_checkpoint(levels):
+    form = whole_written
+    for _ in range(levels):
+        form = cresset.functionalize(form)
+    return gradient_along_tape(
+        lambda z: checkpoint(form, z, use_reentrant=False, preserve_rng_state=False)  # its second run ends early
+    )
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+@pytest.mark.parametrize("kind", ["kept", "kept with gradients", "checkpoint"])
+def test_graphs_of_programs_that_raise(kind, mode, levels):
+    program = {
+        "kept": lambda: squares_of_what_is_kept(levels, False),
+        "kept with gradients": lambda: squares_of_what_is_kept(levels, True),
+        "checkpoint": lambda: gradient_through_checkpoint(levels),
+    }[kind]()
+    graph, x = make_fx(program, tracing_mode=mode)(torch.randn(3)), torch.randn(3)
+    assert torch.allclose(graph(x), program(x))
+    transforms_work()
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_tensors_in_exceptions(mode):
+    texts = []
+
+    def raising(x):
+        raise KeyError(x * 2)
+
+    def program(x):
+        try:
+            cresset.functionalize(raising)(x)
+        except KeyError as error:
+            texts.append(str(error))
+        return x + 1
+
+    make_fx(program, tracing_mode=mode)(torch.ones(2))
+    assert texts[0].startswith("tensor([2., 2.])" if mode == "real" else "FakeTensor(..., size=(")
+
+
+def test_printing_of_fake_tensors():
+    texts = []
+
+    def program(x):
+        y = x.detach().requires_grad_()
+        texts.extend(map(repr, [x * 2, y, y * 2]))
+        return x
+
+    make_fx(cresset.functionalize(program), tracing_mode="fake")(torch.ones(2))
+    make_fx(program, tracing_mode="fake")(torch.ones(2))
+    assert len(texts) == 6
+    for found, expected in zip(texts[:3], texts[3:], strict=True):
+        assert found == expected.replace("MulBackward0 object", "MulBackward0")
+
+
+def test_fake_tensors_without_their_mode():
+    fake, kept = FakeTensorMode().from_tensor(torch.randn(3)), []
+
+    def program(x):
+        kept.append(x * 2)
+        return kept[-1] * kept[-1]
+
+    assert type(torch.func.grad(lambda x: cresset.functionalize(program)(x).sum())(fake)) is FakeTensor
+    kept.clear()
+    cresset.functionalize(program)(fake)
+    assert type(kept[0]) is FakeTensor
+    transforms_work()
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_constants_of_fake_tensors(is_written):
+    with FakeTensorMode():
+        kept = []
+        cresset.functionalize(lambda: kept.append(torch.tensor(2.0)))()
+        if not is_written:
+            assert kept[0].item() == 2.0
+            return
+        kept[0].add_(torch.rand(()))
+        with pytest.raises(Exception, match="_local_scalar_dense"):
+            kept[0].item()
+
+
+def test_steps_of_optimizers_with_fake_tensors():
+    with FakeTensorMode():
+        weight = torch.nn.Parameter(torch.randn(3))
+        optimizer = torch.optim.Adam([weight], foreach=False)
+        for _ in range(2):
+            weight.grad = torch.randn(3)
+            cresset.functionalize(optimizer.step)()
+        assert optimizer.state[weight]["step"].item() == 2
+
+
+@pytest.mark.parametrize("form", [cresset.functionalize, twice_functionalized, without_views])
+def test_within_aot_function(form):
+    """Which functionalizes what it records."""
+    leaf = torch.randn(3, requires_grad=True)
+    aot_function(form(whole_written), fw_compiler=nop)(leaf).sum().backward()
+    (expected,) = torch.autograd.grad(whole_written(leaf).sum(), leaf)
+    assert torch.allclose(leaf.grad, expected)
+    transforms_work()
+
+
+def test_around_aot_function():
+    with pytest.raises(cresset.UserError, match="mode of fake tensors .* can't be entered"):
+        cresset.functionalize(aot_function(whole_written, fw_compiler=nop))(torch.randn(3))
     transforms_work()
 
 
