@@ -8,6 +8,7 @@
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/conj_physical_ops.h>
 #include <ATen/ops/copy_ops.h>
+#include <ATen/ops/detach_ops.h>
 #include <ATen/ops/narrow_ops.h>
 #include <ATen/ops/neg_ops.h>
 #include <ATen/ops/new_empty_strided_ops.h>
@@ -154,7 +155,7 @@ bool changesBits(const Part& part) {
 at::Tensor inverse(const Part& part, at::Tensor parent, const at::Tensor& before, const at::Tensor& view) {
   const bool copies = copiesViews(*part.memory->level);
   // as_strided_scatter takes no others that require gradients, as tensors from outside may.
-  if (parent.requires_grad() && !parent.is_contiguous()) parent = detached(parent);
+  if (parent.requires_grad() && !parent.is_contiguous()) parent = at::_ops::detach::call(parent);
   at::Tensor place = before, whole = parent;
   if (copies) {  // where the part is in the parent, a copy does not tell
     const StandInScope scope;
