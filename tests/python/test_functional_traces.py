@@ -292,6 +292,32 @@ def test_tangents_of_fake_tensors_are_refused(transform, mode, is_within):
     transforms_work()
 
 
+@pytest.mark.parametrize("levels", [1, 2, 3])
+@pytest.mark.parametrize("mode", ["real", "fake"])
+def test_graphs_of_writes_to_transposed_tensors_with_gradients(mode, levels):
+    """Two levels took the elements that the tensor had while the graph was made."""
+
+    def row_written(t):
+        t[0].add_(1.5)
+        return t
+
+    def program(levels):
+        form = row_written
+        for _ in range(levels):
+            form = cresset.functionalize(form)
+
+        def gradient(y):
+            leaf = y.detach().requires_grad_()
+            whole = leaf * 1
+            transposed = form(whole.t())
+            return torch.autograd.grad((whole.sin() * transposed.t()).sum(), leaf)[0]
+
+        return gradient
+
+    graph, y = make_fx(program(levels), tracing_mode=mode)(torch.randn(3, 4)), torch.randn(3, 4)
+    assert torch.allclose(graph(y), program(0)(y))
+
+
 def squares_of_what_is_kept(levels, has_gradients):
     """Of a program that raises."""
 
