@@ -137,25 +137,6 @@ def _reading(original, elements):
     return method
 
 
-def _printed(name):
-    """``repr`` of a tensor that stands for a fake one, which has no elements to read."""
-    original = getattr(torch.Tensor, name)
-
-    @functools.wraps(original)
-    def method(self, *args, **kwargs):
-        from torch._subclasses.fake_tensor import FakeTensor
-
-        value = _C._functional_sync(self.detach(), False) if _C._is_functional(self) else self
-        if value is self or not isinstance(value, FakeTensor):
-            return original(self, *args, **kwargs)
-        text = original(value, *args, **kwargs)
-        if self.grad_fn is not None:
-            return f"{text[:-1]}, grad_fn=<{self.grad_fn.name()}>)"
-        return f"{text[:-1]}, requires_grad=True)" if self.requires_grad else text
-
-    return method
-
-
 def _read(name):
     return _reading(getattr(torch.Tensor, name), sync)
 
@@ -273,7 +254,6 @@ _METHODS = (
     (_given_away, ("numpy", "data_ptr", "untyped_storage", "__dlpack__")),
     (_moved, ("share_memory_",)),
     (_read, ("tolist",)),
-    (_printed, ("__repr__",)),
     (_pickled, ("__reduce_ex__",)),
     (_deep_copied, ("__deepcopy__",)),
     (_made_like, ("new_tensor", "new")),
