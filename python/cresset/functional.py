@@ -311,8 +311,8 @@ def _make_fx_mode():
 
 
 def _tell_make_fx(level):
-    """What a transform of torch.func or a tape has kept of a closed level are wrappers, which go on standing for tensors where
-    modes see the program. A graph that is made of what calls them next has to know of which."""
+    """What a transform of torch.func or a tape has kept of a closed level stands for tensors, or becomes ones, that modes have
+    not seen. A graph that is made of what calls them next has to know for which."""
     mode = _make_fx_mode()
     if mode is None:
         return
