@@ -472,6 +472,20 @@ at::Tensor wholeStorage(const at::Tensor& tensor, const LevelState& level) {
   return whole;
 }
 
+namespace {
+
+/// Makes the part the same view of its parent that `like` is of its own.
+void takeView(Part& part, const Part& like) {
+  part.op = like.op;
+  part.arguments = like.arguments;
+  part.index = like.index;
+  part.sizes = like.sizes;
+  part.strides = like.strides;
+  part.offset = like.offset;
+}
+
+}  // namespace
+
 PartPtr partLike(const PartPtr& like, const PartPtr& whole) {
   std::vector<const Part*> chain;
   for (const Part* part = like.get(); part->parent; part = part->parent.get()) chain.push_back(part);
@@ -479,12 +493,7 @@ PartPtr partLike(const PartPtr& like, const PartPtr& whole) {
   for (size_t i = chain.size(); i-- > 0;) {
     auto part = std::make_shared<Part>(whole->memory);
     part->parent = std::move(result);
-    part->op = chain[i]->op;
-    part->arguments = chain[i]->arguments;
-    part->index = chain[i]->index;
-    part->sizes = chain[i]->sizes;
-    part->strides = chain[i]->strides;
-    part->offset = chain[i]->offset;
+    takeView(*part, *chain[i]);
     part->repeats = chain[i]->repeats;
     result = std::move(part);
   }
@@ -506,12 +515,7 @@ void shareAround(const PartPtr& root, const PartPtr& known) {
   ++memory.generation;
   if (const PartPtr part = partLike(known, std::make_shared<Part>(root->memory)); part->parent) {
     root->parent = part->parent;
-    root->op = part->op;
-    root->arguments = part->arguments;
-    root->index = part->index;
-    root->sizes = part->sizes;
-    root->strides = part->strides;
-    root->offset = part->offset;
+    takeView(*root, *part);
   }
   if (memory.exposed.defined()) {
     memory.exposed = memory.value;
