@@ -292,13 +292,19 @@ bool Level::isWatched() const {
   return c10::impl::TorchDispatchModeTLS::any_modes_set() || detail::activeClients();
 }
 
+/// Whether views that are kept become copies: what sees operators sees none that returns memory of an argument.
+bool Level::settlesByCopies() const {
+  return state_->copies_views && isWatched();
+}
+
 /// Makes a wrapper a tensor, if it can be one. One that is a view of a tensor from outside becomes a view of it for
 /// autograd.
 bool Level::settle(const at::Tensor& tensor) {
   Wrapper& wrapper = *wrapperOf(tensor);
   const c10::impl::ExcludeDispatchKeyGuard plain(kTransforms);
   at::Tensor outside;
-  if (tensor.is_view()) {
+  const bool copies = settlesByCopies();
+  if (tensor.is_view() && !copies) {
     const auto owner = by_wrapper_.find(tensor._base().unsafeGetTensorImpl());
     const auto chain =
         owner == by_wrapper_.end() ? std::nullopt : viewsBetween(at::Tensor(tensor._base()), wrapper.part());
@@ -309,7 +315,7 @@ bool Level::settle(const at::Tensor& tensor) {
       outside = stridedViewAgain(tensor, owner->second->tensor);
     }
   }
-  if (!wrapper.settle()) return false;
+  if (!wrapper.settle(copies)) return false;
   if (outside.defined()) rebaseView(tensor, outside);
   return true;
 }
@@ -382,7 +388,7 @@ void Level::settle() {
   // Those of which others are views.
   for (const at::Tensor& wrapper : livingWrappers(*state_)) settle(wrapper);
   for (const auto& [impl, known] : standing_)
-    if (Wrapper* nested = wrapperOf(known.first)) nested->settle();
+    if (Wrapper* nested = wrapperOf(known.first)) nested->settle(settlesByCopies());
 }
 
 at::Tensor Level::leaveFunctorch(const at::Tensor& tensor) {

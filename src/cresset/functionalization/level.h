@@ -151,6 +151,7 @@ class Level final : public OperatorClient {
   at::Tensor standingFor(const at::Tensor& tensor);
   bool settles() const;
   bool isWatched() const;
+  bool settlesByCopies() const;
   bool settle(const at::Tensor& tensor);
   Level* around() const;
   bool handOver(const at::Tensor& tensor, Level& around);

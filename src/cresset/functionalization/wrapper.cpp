@@ -104,8 +104,8 @@ std::vector<at::Tensor> livingWrappers(LevelState& level) {
   return wrappers;
 }
 
-bool Wrapper::settle() {
-  const at::Tensor value = current(part_);
+bool Wrapper::settle(bool copies) {
+  const at::Tensor value = current(part_, copies);
   const c10::TensorImpl& impl = *value.unsafeGetTensorImpl();
   constexpr c10::DispatchKeySet kNotPlain({kKey, c10::DispatchKey::Functionalize});
   if (value.key_set().has_any(kNotPlain | kFunctorchWrappers) || !impl.has_storage()) return false;

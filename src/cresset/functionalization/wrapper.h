@@ -116,8 +116,8 @@ class Wrapper final : public c10::TensorImpl {
   void setPart(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset = std::nullopt);
 
   /// After its level was closed: makes it a tensor that has its part's memory. False if that is no memory of a plain
-  /// tensor, or of a fake one.
-  bool settle();
+  /// tensor, or of a fake one. `copies`: of memory of its own, if it is a view.
+  bool settle(bool copies);
   /// After its level was closed: makes it a wrapper of that part of another level, with the sizes of `like`.
   void adopt(PartPtr part, const at::Tensor& like);
 
@@ -218,6 +218,8 @@ bool takesFakeTensorsOnly();
 
 /// The elements of a part now. Emits the views that lead to it, if they are not known.
 at::Tensor current(const PartPtr& part);
+/// The same; `copies`: those views are made as copies.
+at::Tensor current(const PartPtr& part, bool copies);
 /// Makes the value that of the part, and of all that shares memory with it. The value gets sizes, strides and bits
 /// (conj, neg) of the one before. Throws if several elements of the part are one in memory, or the sizes differ.
 void assign(const PartPtr& part, at::Tensor value);

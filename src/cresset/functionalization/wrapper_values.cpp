@@ -386,12 +386,16 @@ at::Tensor applyView(const Part& part, const at::Tensor& parent, bool copies) {
 }
 
 at::Tensor current(const PartPtr& part) {
+  return current(part, copiesViews(*part->memory->level));
+}
+
+at::Tensor current(const PartPtr& part, bool copies) {
   Memory& memory = *part->memory;
   if (part->pending.defined()) return part->pending;
   if (!memory.level->open && !std::exchange(memory.settled, true))
     ++memory.generation;  // what was written to a part was kept as its value: from now on, it is memory of the whole
   // What has the memory, too, may have written to it since.
-  if (memory.exposed.defined() && copiesViews(*memory.level)) ++memory.generation;
+  if (memory.exposed.defined() && copies) ++memory.generation;
   std::vector<Part*> stale;
   Part* fresh = part.get();
   while (fresh->parent && !(fresh->value.defined() && fresh->generation == memory.generation)) {
@@ -401,7 +405,6 @@ at::Tensor current(const PartPtr& part) {
   at::Tensor value = fresh->parent ? fresh->value : memory.value;
   if (stale.empty()) return value;
   const Emission emission(*memory.level);
-  const bool copies = copiesViews(*memory.level);
   for (size_t i = stale.size(); i-- > 0;) {
     Part& next = *stale[i];
     if (next.siblings) {
