@@ -8,6 +8,7 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_forms.h"
 #include "cresset/ops/operator_rows.h"
 
 namespace cresset {
@@ -143,7 +144,7 @@ bool mayRaise(const Node& node) {
   if (const Structure* structure = structureOf(node.kind())) return mayRaise(node, structure->raises);
   const Operator* op = operatorOf(node);
   if (!op) return true;
-  return !op->neverRaises() && mayRaiseForConstants(node, *op) && !isTotalOnFloats(node, *op);
+  return !op->neverRaises() && mayRaiseForConstants(node, *op) && !isTotalOnFloats(node, withoutReuse(*op));
 }
 
 }  // namespace cresset

@@ -66,7 +66,7 @@ class GroupBuilder {
   }
 
   Fusibility compute(const Node& node) {
-    const Operator* op = operatorOf(node);
+    const Operator* op = computedOperator(node);
     if (const ReadRule* rule = op ? ReadRule::of(*op) : nullptr) return read(node, *op, *rule);
     const ScalarBody* body = op ? ScalarBody::of(*op) : nullptr;
     if (!body) throw Unsupported{std::string(node.kind().toQualString()) + " has no scalar body"};
@@ -98,7 +98,9 @@ class GroupBuilder {
     const auto computes_in = body->computesIn(*op, facts, results[0]);
     if (!computes_in) throw Unsupported{op->fullName() + " computes in a dtype that is not known"};
     refuseMixedHalves(*op, arguments, *computes_in);
-    if (const std::string error = objectionTo(*op, samples); !error.empty())
+    const Operator& called = *operatorOf(node);
+    if (called.isInPlaceReuse()) refuseOtherResults(*op, facts, arguments, results);
+    if (const std::string error = objectionTo(called, samples); !error.empty())
       throw Unsupported{op->fullName() + " raises: " + error};
     for (const size_t i : layoutOrder(*op)) {
       if (arguments[i].kind != ScalarArgument::Kind::Element) continue;
@@ -112,8 +114,9 @@ class GroupBuilder {
       step.dims.push_back(std::move(*dims));
       if (step.contraction) step.letters.emplace_back(step.contraction->lettersOf(name));
     }
-    step.result.keeps_layout = op->keepsLayout();
-    step.result.makes_contiguous = op->makesContiguous();
+    step.result.is_first = called.isInPlaceReuse();
+    step.result.keeps_layout = op->keepsLayout() || step.result.is_first;
+    step.result.makes_contiguous = op->makesContiguous() && !step.result.is_first;
     step.result.keeps_format = op->takesAnyLayout() && body->broadcasts();
     const auto built = body->build(builder_, *op, arguments, *computes_in, results);
     found.scans = step.scans = std::ranges::any_of(built, &ScalarBody::Built::scans);
@@ -177,7 +180,7 @@ class GroupBuilder {
 
   /// Before the first node that computes: values of buffers come before those of nodes.
   void addBuffersOf(const Node& node) {
-    const Operator* op = operatorOf(node);
+    const Operator* op = computedOperator(node);
     const ReadRule* rule = op ? ReadRule::of(*op) : nullptr;
     const ScalarBody* body = op ? ScalarBody::of(*op) : nullptr;
     const Contraction* contraction = body ? contractionOf(*body, *op, node) : nullptr;
@@ -340,7 +343,7 @@ class GroupBuilder {
 
   void addSource(const Node& node, const Value& source) {
     read_sources_[&node] = addWhole(source);
-    const ReadRule& rule = *ReadRule::of(*operatorOf(node));
+    const ReadRule& rule = *ReadRule::of(*computedOperator(node));
     if (rule.form == ReadRule::Form::Bags) read_offsets_[&node] = addWhole(*node.input(rule.offsets));
   }
 
@@ -368,7 +371,7 @@ class GroupBuilder {
   }
 
   ScalarArgument windowsArgument(const Node& node, const Value& input, const Contraction& contraction) {
-    if (!windows_.contains(&node)) addWindows(node, *operatorOf(node), input, contraction.num_window_dims);
+    if (!windows_.contains(&node)) addWindows(node, *computedOperator(node), input, contraction.num_window_dims);
     ScalarArgument argument;
     argument.kind = ScalarArgument::Kind::Element;
     argument.dtype = *dtypeOf(input);
@@ -454,7 +457,7 @@ class GroupBuilder {
 
 Fusibility fusibilityOf(const Node& node) {
   Fusibility refused;
-  const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
+  const Operator* op = computedOperator(node);
   if (!op || (!ScalarBody::of(*op) && !ReadRule::of(*op))) {
     refused.why_not = std::string(node.kind().toQualString()) + " has no scalar body";
     return refused;

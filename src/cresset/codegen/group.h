@@ -27,6 +27,9 @@ struct Fusibility {
   const Value* source = nullptr;  // what it reads by index: it must be in memory when the kernel begins
 };
 
+/// The operator whose columns say what the node computes, of an in-place reuse the one that it is made of; null if the
+/// node calls none.
+const Operator* computedOperator(const Node& node);
 /// Types must have been propagated, and lists of constants among the arguments must not be written to.
 Fusibility fusibilityOf(const Node& node);
 /// The dtype of a dense tensor of this machine's memory; nothing if it is not known, or none that kernels have.

@@ -7,6 +7,7 @@
 #include "cresset/codegen/scalar_body.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_forms.h"
 
 namespace cresset::codegen {
 
@@ -33,6 +34,11 @@ std::optional<size_t> rankOf(const Value& value) {
   return type ? type->dim() : std::nullopt;
 }
 
+const Operator* computedOperator(const Node& node) {
+  const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
+  return op ? &withoutReuse(*op) : nullptr;
+}
+
 const Value* argumentNamed(const Node& node, const Operator& op, const char* name) {
   const auto index = op.schema().argumentIndexWithName(name);
   return index ? node.input(static_cast<size_t>(*index)) : nullptr;
@@ -53,7 +59,7 @@ const Node* onlyUserOfList(const Node& node) {
 
 bool readsAt(const Node& user, const Value& list) {
   if (!isListOfTensors(list)) return false;
-  const Operator* op = isStructural(user.kind()) ? nullptr : operatorOf(user);
+  const Operator* op = computedOperator(user);
   const ReadRule* rule = op ? ReadRule::of(*op) : nullptr;
   return rule && rule->form == ReadRule::Form::Each && user.input(rule->index) == &list &&
          user.owningBlock() == list.node()->owningBlock();

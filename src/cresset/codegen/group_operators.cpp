@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "cresset/analysis/fact_rule.h"
 #include "cresset/codegen/operator_check.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/operator_rows.h"
 
 namespace cresset::codegen {
 
@@ -76,6 +78,15 @@ void refuseWhatReturnsArguments(
     if (parameters[i].name() == "memory_format" && !arguments[i].known.isNone())
       throw Unsupported{op.fullName() + " in a given memory format"};
   }
+}
+
+void refuseOtherResults(
+    const Operator& op, std::span<const Fact> facts, std::span<const ScalarArgument> arguments,
+    std::span<const at::ScalarType> results) {
+  const FactRule* rule = FactRule::of(op);
+  const bool has_dtype = rule && results.size() == 1 && rule->evaluate(op, facts)[0].dtype == results[0];
+  if (!has_dtype || arguments[0].kind != ScalarArgument::Kind::Element || layoutOrder(op)[0] != 0)
+    throw Unsupported{op.fullName() + " in place, of another dtype than its first argument's"};
 }
 
 void refuseMixedHalves(const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in) {

@@ -20,6 +20,12 @@ const Contraction* contractionOf(const ScalarBody& body, const Operator& op, con
 void refuseWhatReturnsArguments(
     const Operator& op, std::span<const Fact> facts, std::span<const ScalarArgument> arguments, at::ScalarType result);
 
+/// In-place reuses have the dtype and sizes of their first argument, and its layout; kernels compute those whose
+/// operator has this dtype, too.
+void refuseOtherResults(
+    const Operator& op, std::span<const Fact> facts, std::span<const ScalarArgument> arguments,
+    std::span<const at::ScalarType> results);
+
 /// Eager PyTorch does not round a tensor of one element of another dtype to half precision first.
 void refuseMixedHalves(const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in);
 

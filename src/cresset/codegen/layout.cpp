@@ -173,6 +173,7 @@ std::optional<StridedLayout> layoutOfResult(std::span<const StridedLayout> opera
   if (!layout) return std::nullopt;
   if (rule.keeps_layout) {
     if (operands[0].sizes != layout->sizes) return std::nullopt;
+    if (rule.is_first && !isNonOverlappingAndDense(operands[0])) return std::nullopt;
     layout = layoutOfLike(operands[0]);
   }
   if (rule.keeps_format) {

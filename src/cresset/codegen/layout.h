@@ -43,6 +43,7 @@ StridedLayout layoutOfLike(const StridedLayout& layout);
 struct ResultRule {
   bool has_number = false;        // one of the operands is a number, a tensor without dimensions to eager PyTorch
   bool keeps_layout = false;      // the result is laid out as at::empty_like does for the first operand
+  bool is_first = false;          // and is what becomes of that, which must be dense
   bool keeps_format = false;      // contiguous or channels last, as its operand
   bool makes_contiguous = false;  // whatever the layouts of its operands
 };

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <utility>
 
+#include "cresset/analysis/alias.h"
 #include "cresset/codegen/scalar_body.h"
 #include "cresset/executor/kernel_cache.h"
 #include "cresset/executor/kernel_check.h"
@@ -42,10 +43,23 @@ std::string withUnit(double number, const std::array<const char*, 4>& units) {
   return text.data();
 }
 
+/// Of the node's inputs: whether what computes it makes memory for it.
+std::vector<bool> areNew(const Node& subgraph) {
+  std::vector<bool> are_new;
+  for (const Value* input : subgraph.inputs()) {
+    const Node* maker = input->node();
+    const Operator* op = isStructural(maker->kind()) ? nullptr : operatorOf(*maker);
+    are_new.push_back(
+        isSubgraph(*maker, SubgraphKind::Fused) || isSubgraph(*maker, SubgraphKind::Sequence) ||
+        (op && returnsNewMemory(*op, input->offset())));
+  }
+  return are_new;
+}
+
 class FusedSubgraph : public CompiledSubgraph, public OutVariant {
  public:
-  FusedSubgraph(const Graph& subgraph, bool is_group)
-      : is_group_(is_group), sequence_(codegen::makeSequence(subgraph, is_group)) {
+  FusedSubgraph(const Graph& subgraph, bool is_group, std::vector<bool> are_new)
+      : is_group_(is_group), are_new_(std::move(are_new)), sequence_(codegen::makeSequence(subgraph, is_group)) {
     if (!is_group) subgraph_ = subgraph.copy();
     const std::shared_ptr<Graph> unfused = subgraph.copy();
     if (is_group && group().contracts) formFusionGroupsWithoutProducts(*unfused);
@@ -96,7 +110,7 @@ class FusedSubgraph : public CompiledSubgraph, public OutVariant {
     }
     num_launches.fetch_add(1, std::memory_order_relaxed);
     if (options::kernels() == KernelMode::Check) return runChecked(*launch, stack, num_inputs);
-    if (!launch->run(sequence_, stack, num_inputs)) unfused_->call(stack, num_inputs);
+    if (!launch->run(sequence_, stack, num_inputs, are_new_)) unfused_->call(stack, num_inputs);
   }
 
   LaunchReport report() const {
@@ -245,7 +259,7 @@ class FusedSubgraph : public CompiledSubgraph, public OutVariant {
     } else {
       unfused_->call(expected, num_inputs);
     }
-    const bool done = launch.run(sequence_, stack, num_inputs);
+    const bool done = launch.run(sequence_, stack, num_inputs, are_new_);
     CRESSET_CHECK(done, "a kernel refuses indices that its operators take:\n" + launch.toString());
     const size_t first = stack.size() - expected.size();
     for (size_t i = 0; i < expected.size(); ++i) {
@@ -271,6 +285,7 @@ class FusedSubgraph : public CompiledSubgraph, public OutVariant {
   }
 
   const bool is_group_;
+  const std::vector<bool> are_new_;  // see areNew
   const codegen::Sequence sequence_;
   std::shared_ptr<const CompiledSubgraph> unfused_;   // operators; of a sequence groups
   std::shared_ptr<const CompiledSubgraph> separate_;  // a kernel per operator; if they are checked
@@ -300,7 +315,8 @@ LaunchReport reportLaunches(const CompiledSubgraph& subgraph) {
 
 std::shared_ptr<const CompiledSubgraph> compileFused(const Node& subgraph) {
   try {
-    return std::make_shared<FusedSubgraph>(*subgraph.g(attr::Subgraph), isSubgraph(subgraph, SubgraphKind::Fused));
+    return std::make_shared<FusedSubgraph>(
+        *subgraph.g(attr::Subgraph), isSubgraph(subgraph, SubgraphKind::Fused), areNew(subgraph));
   } catch (const codegen::Unsupported& unsupported) {
     CRESSET_CHECK(options::kernels() != KernelMode::Check, "a group that no kernel computes: " + unsupported.reason);
     return nullptr;  // it is interpreted

@@ -15,6 +15,7 @@
 #include "cresset/interpreter/operator_call.h"
 #include "cresset/interpreter/plain_tensor.h"
 #include "cresset/ops/new_tensor.h"
+#include "cresset/ops/own_memory.h"
 
 namespace cresset {
 
@@ -210,9 +211,37 @@ bool Launch::isReady() const {
          std::all_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.kernel->function() != nullptr; });
 }
 
-bool Launch::run(const codegen::Sequence& sequence, std::vector<c10::IValue>& stack, size_t num_inputs) const {
+/// Whether the output would be in the tensor's place as if it had been made anew.
+static bool isAs(const at::Tensor& tensor, const codegen::StridedLayout& layout, at::ScalarType dtype, size_t bytes) {
+  return tensor.scalar_type() == dtype && tensor.sizes() == c10::IntArrayRef(layout.sizes) &&
+         tensor.strides() == c10::IntArrayRef(layout.strides) && tensor.storage_offset() == 0 &&
+         tensor.storage().nbytes() == bytes && !tensor.requires_grad() &&
+         tensor.is_inference() == c10::InferenceMode::is_enabled();
+}
+
+void Launch::takePlaces(
+    const codegen::Sequence& sequence, const c10::IValue* inputs, const std::vector<bool>& are_new,
+    std::span<at::Tensor> outputs) const {
+  for (size_t i = 0; i < sequence.tensors.size(); ++i) {
+    if (!are_new[sequence.tensors[i]]) continue;
+    const at::Tensor& tensor = inputs[sequence.tensors[i]].toTensor();
+    for (size_t output = 0; output < outputs.size(); ++output) {
+      const Output& own = outputs_[output];
+      if (outputs[output].defined() || !may_overwrite_[i * outputs.size() + output] ||
+          !isAs(tensor, own, own.dtype, own.bytes) || !isOwn(tensor))
+        continue;
+      outputs[output] = tensor;
+      break;
+    }
+  }
+}
+
+bool Launch::run(
+    const codegen::Sequence& sequence, std::vector<c10::IValue>& stack, size_t num_inputs,
+    const std::vector<bool>& are_new) const {
   const size_t first = stack.size() - num_inputs;
   c10::SmallVector<at::Tensor, 4> outputs(outputs_.size());
+  takePlaces(sequence, stack.data() + first, are_new, outputs);
   c10::SmallVector<at::Tensor*, 4> places;
   for (at::Tensor& output : outputs) places.push_back(&output);
   if (!runInto(sequence, stack.data() + first, places)) return false;

@@ -65,7 +65,11 @@ class Launch {
   void setSplit(std::shared_ptr<const Split> split) { split_ = std::move(split); }
   /// Replaces the inputs, the last `num_inputs` values of the stack, by the outputs. Only if it is ready. False if an
   /// index is out of range: the stack is as it was then, and the operators raise what they raise.
-  bool run(const codegen::Sequence& sequence, std::vector<c10::IValue>& stack, size_t num_inputs) const;
+  /// `are_new`: per input, whether it is memory that the program has made. Outputs take the place of such inputs to
+  /// which the stack has the only reference.
+  bool run(
+      const codegen::Sequence& sequence, std::vector<c10::IValue>& stack, size_t num_inputs,
+      const std::vector<bool>& are_new) const;
   /// The same into given tensors of the outputs' dtypes, which get the outputs' layouts; those that are undefined
   /// become new tensors. One may have the memory of an input, if nothing needs that afterwards. If it returns false
   /// they hold anything, but no input has changed.
@@ -115,6 +119,9 @@ class Launch {
   static void giveLayout(const Output& output, at::Tensor& tensor);
   /// Whether elements of the output may be written where those of the tensor are: all that reads one has done so then.
   bool mayOverwrite(size_t tensor, size_t output, size_t num_tensors) const;
+  void takePlaces(
+      const codegen::Sequence& sequence, const c10::IValue* inputs, const std::vector<bool>& are_new,
+      std::span<at::Tensor> outputs) const;
   static bool readsBeforeItWrites(const Step& step, size_t tensor, size_t output);
   bool overwritesOnlyWhatItMay(std::span<std::byte* const> bases) const;
   void addStep(codegen::KernelCall call, std::span<const size_t> bases, bool now);

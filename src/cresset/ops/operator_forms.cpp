@@ -157,6 +157,12 @@ bool isListOfTensors(const c10::Argument& argument) {
   return type.kind() == c10::TypeKind::ListType && type.containedType(0)->kind() == c10::TypeKind::TensorType;
 }
 
+const Operator& withoutReuse(const Operator& op) {
+  const Operator* functional = op.isInPlaceReuse() ? OperatorTable::get().find(op.functionalName()) : &op;
+  CRESSET_CHECK(functional, "an in-place reuse is made of an operator that there is");
+  return *functional;
+}
+
 std::vector<size_t> tensorWritesOf(const c10::FunctionSchema& schema) {
   const auto& arguments = schema.arguments();
   const auto isTensors = [](const c10::Argument& argument) {

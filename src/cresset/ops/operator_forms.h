@@ -22,6 +22,9 @@ const Operator* sameOperator(const Operator& op);
 /// The names that have one: "aten::absolute".
 std::vector<std::string_view> otherNames();
 
+/// Of an in-place reuse the operator that computes the same into new memory; of others the operator itself.
+const Operator& withoutReuse(const Operator& op);
+
 /// What calls of an operator write, and the operator that returns the same as new values.
 struct FunctionalForm {
   /// Takes the arguments `taken`. Returns what the other returns beside its written arguments, then their new values.
