@@ -54,6 +54,7 @@ class GroupBuilder {
  public:
   /// Values that no node of the group computes become its inputs when they are first used.
   void take(const Value& value) {
+    if (additions_.contains(&value)) throw Unsupported{"what is added to by index is used in the group"};
     if (registers_.contains(&value) || isKnown(value)) return;
     if (const auto dtype = dtypeOf(value)) {
       addBuffer(value, *dtype);
@@ -67,7 +68,7 @@ class GroupBuilder {
 
   Fusibility compute(const Node& node) {
     const Operator* op = computedOperator(node);
-    if (const ReadRule* rule = op ? ReadRule::of(*op) : nullptr) return read(node, *op, *rule);
+    if (const IndexRule* rule = op ? IndexRule::of(*op) : nullptr) return read(node, *op, *rule);
     const ScalarBody* body = op ? ScalarBody::of(*op) : nullptr;
     if (!body) throw Unsupported{std::string(node.kind().toQualString()) + " has no scalar body"};
     const std::vector<at::ScalarType> results = dtypesOf(node.outputs());
@@ -121,10 +122,12 @@ class GroupBuilder {
     const auto built = body->build(builder_, *op, arguments, *computes_in, results);
     found.scans = step.scans = std::ranges::any_of(built, &ScalarBody::Built::scans);
     if (step.contraction) {
+      if (group_.adds) throw Unsupported{op->fullName() + " beside what is added by index"};
       found.contracts = group_.contracts = group_.reduces = true;
       found.rank = *rankOf(*node.output());
       // Losses reduce if an argument says so.
     } else if (std::any_of(built.begin(), built.end(), [](const auto& result) { return result.reduces; })) {
+      if (group_.adds) throw Unsupported{op->fullName() + " beside what is added by index"};
       step.reduction = found.reduction = body->reduction(*op, arguments, found.rank);
       group_.reduces = true;
       refuseReductionsOfScans(*op, step, found.scans);
@@ -181,7 +184,7 @@ class GroupBuilder {
   /// Before the first node that computes: values of buffers come before those of nodes.
   void addBuffersOf(const Node& node) {
     const Operator* op = computedOperator(node);
-    const ReadRule* rule = op ? ReadRule::of(*op) : nullptr;
+    const IndexRule* rule = op ? IndexRule::of(*op) : nullptr;
     const ScalarBody* body = op ? ScalarBody::of(*op) : nullptr;
     const Contraction* contraction = body ? contractionOf(*body, *op, node) : nullptr;
     for (size_t i = 0; i < node.inputs().size(); ++i) {
@@ -190,7 +193,7 @@ class GroupBuilder {
         addWindows(node, *op, *input, contraction->num_window_dims);
       } else if (rule && i == rule->source) {
         addSource(node, *input);
-      } else if (rule && rule->form == ReadRule::Form::Bags && i == rule->offsets) {
+      } else if (rule && rule->form == IndexRule::Form::Bags && i == rule->offsets) {
         continue;
       } else if (input->node()->kind() == prim::ListConstruct) {
         for (const Value* element : input->node()->inputs()) {
@@ -205,7 +208,11 @@ class GroupBuilder {
   void addOutput(const Value& value) {
     const size_t buffer = group_.body.inputs.size() + group_.body.outputs.size();
     group_.body.outputs.push_back(group_.dtypes[numberOf(value)]);
-    builder_.store(buffer, registers_.at(&value));
+    if (const auto addition = additions_.find(&value); addition != additions_.end()) {
+      builder_.addTo(buffer, addition->second.offset, addition->second.added);
+    } else {
+      builder_.store(buffer, registers_.at(&value));
+    }
     group_.outputs.push_back(numberOf(value));
   }
 
@@ -226,13 +233,14 @@ class GroupBuilder {
   }
 
   /// An operator whose elements are read by index.
-  Fusibility read(const Node& node, const Operator& op, const ReadRule& rule) {
+  Fusibility read(const Node& node, const Operator& op, const IndexRule& rule) {
     const at::ScalarType dtype = dtypesOf(node.outputs().first(1))[0];
     const Value& source = *node.input(rule.source);
     if (!read_sources_.contains(&node)) addSource(node, source);
+    if (rule.added) return addByIndex(node, op, rule);
     Group::Step step;
     step.read = IndexedRead{rule.form, read_sources_.at(&node), {}};
-    if (rule.form == ReadRule::Form::Bags) return readBags(node, op, rule, std::move(step));
+    if (rule.form == IndexRule::Form::Bags) return readBags(node, op, rule, std::move(step));
     std::optional<Register> offset;
     for (const Value* index : indicesOf(node, op, rule)) {
       step.read->indices.emplace_back();
@@ -247,6 +255,51 @@ class GroupBuilder {
     found.source = &source;
     const Register read = builder_.read(step.read->source, *offset, dtype);
     addResult(*node.output(), read, std::move(step), found);
+    return found;
+  }
+
+  /// An operator that adds elements, which the group computes, to elements of what is in memory.
+  Fusibility addByIndex(const Node& node, const Operator& op, const IndexRule& rule) {
+    const auto require = [&](bool condition, const char* what) {
+      if (!condition) throw Unsupported{op.fullName() + what};
+    };
+    const Value &target = *node.input(rule.source), &added = *node.input(*rule.added);
+    const at::ScalarType dtype = dtypesOf(node.outputs())[0];
+    const auto alpha = knownArgument(node, op, "alpha"), accumulates = knownArgument(node, op, "accumulate");
+    require(!alpha || alpha->toScalar().equal(1), " of a multiple");
+    require(!accumulates || accumulates->toBool(), " that does not accumulate");
+    require(dtypeOf(target) == dtype && dtypeOf(added) == dtype, " of several dtypes");
+    require(rankOf(target) == rankOf(added) && rankOf(target) > 0, " of such dimensions");
+    require(!group_.reduces && !group_.scans, " of what is reduced, or computed in order");
+    Group::Step step;
+    step.read = IndexedRead{rule.form, read_sources_.at(&node), {}};
+    std::optional<Register> offset;
+    for (const Value* index : indicesOf(node, op, rule)) {
+      step.read->indices.emplace_back();
+      if (!index) continue;
+      require(!offset && (rule.form == IndexRule::Form::Along || rankOf(*index) == 1), " with several indices");
+      offset = offsetOf(*index, op, rule);
+      step.read->indices.back() = numberOf(*index);
+      step.operands.push_back(numberOf(*index));
+    }
+    require(offset.has_value(), " without indices");
+    take(added);
+    step.read->added = numberOf(added);
+    step.operands.push_back(numberOf(added));
+    step.result.keeps_layout = operatorOf(node)->isInPlaceReuse() || !op.makesContiguous();
+    step.result.is_first = operatorOf(node)->isInPlaceReuse();
+    additions_[node.output()] = {*offset, registers_.at(&added)};
+    values_[node.output()] = group_.buffers.size() + group_.steps.size();
+    group_.steps.push_back(std::move(step));
+    group_.dtypes.push_back(dtype);
+    group_.adds = true;
+    Fusibility found;
+    found.target = &target;
+    found.rank = *rankOf(added);
+    found.is_reduced = {false};
+    // Eager PyTorch adds up elements of half precision in float32 there.
+    found.is_exact = registerType(dtype) == dtype || rule.form != IndexRule::Form::Along;
+    group_.is_exact = group_.is_exact && found.is_exact;
     return found;
   }
 
@@ -267,7 +320,7 @@ class GroupBuilder {
   }
 
   /// What a loop of its own adds up, from each offset to the next.
-  Fusibility readBags(const Node& node, const Operator& op, const ReadRule& rule, Group::Step step) {
+  Fusibility readBags(const Node& node, const Operator& op, const IndexRule& rule, Group::Step step) {
     const auto require = [&](bool condition, const char* what) {
       if (!condition) throw Unsupported{op.fullName() + what};
     };
@@ -343,8 +396,8 @@ class GroupBuilder {
 
   void addSource(const Node& node, const Value& source) {
     read_sources_[&node] = addWhole(source);
-    const ReadRule& rule = *ReadRule::of(*computedOperator(node));
-    if (rule.form == ReadRule::Form::Bags) read_offsets_[&node] = addWhole(*node.input(rule.offsets));
+    const IndexRule& rule = *IndexRule::of(*computedOperator(node));
+    if (rule.form == IndexRule::Form::Bags) read_offsets_[&node] = addWhole(*node.input(rule.offsets));
   }
 
   /// A buffer whose elements are read by index.
@@ -387,7 +440,7 @@ class GroupBuilder {
   }
 
   /// How many bytes the index moves.
-  Register offsetOf(const Value& index, const Operator& op, const ReadRule& rule) {
+  Register offsetOf(const Value& index, const Operator& op, const IndexRule& rule) {
     const auto dtype = dtypeOf(index);
     if (dtype != at::kLong && !(rule.takesInt() && dtype == at::kInt))
       throw Unsupported{op.fullName() + " with indices that are not integers, or whose dimensions are not known"};
@@ -448,6 +501,10 @@ class GroupBuilder {
   Group group_;
   std::unordered_map<const Value*, GroupBuffer> sources_;  // of inputs and views of them
   std::unordered_map<const Value*, Register> registers_;
+  struct Addition {
+    Register offset, added;
+  };
+  std::unordered_map<const Value*, Addition> additions_;  // of results that nothing in the group takes
   std::unordered_map<const Value*, size_t> values_;
   std::unordered_map<const Node*, size_t> read_sources_, read_offsets_;  // buffers that nodes read by index
   std::unordered_map<const Node*, size_t> windows_;                      // and that convolutions go over
@@ -458,7 +515,7 @@ class GroupBuilder {
 Fusibility fusibilityOf(const Node& node) {
   Fusibility refused;
   const Operator* op = computedOperator(node);
-  if (!op || (!ScalarBody::of(*op) && !ReadRule::of(*op))) {
+  if (!op || (!ScalarBody::of(*op) && !IndexRule::of(*op))) {
     refused.why_not = std::string(node.kind().toQualString()) + " has no scalar body";
     return refused;
   }

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "cresset/codegen/index_rule.h"
 #include "cresset/codegen/layout.h"
 #include "cresset/codegen/loops.h"
-#include "cresset/codegen/reads.h"
 #include "cresset/codegen/scalar_body.h"
 #include "cresset/codegen/windows.h"
 #include "cresset/ir/graph.h"
@@ -25,6 +25,7 @@ struct Fusibility {
   bool scans = false;             // it computes an element from those before it along what `reduction` says
   bool contracts = false;         // sums over other dimensions than its result's: a product of matrices, or bags
   const Value* source = nullptr;  // what it reads by index: it must be in memory when the kernel begins
+  const Value* target = nullptr;  // what it adds to by index: the same; what takes the result is of another group
 };
 
 /// The operator whose columns say what the node computes, of an in-place reuse the one that it is made of; null if the
@@ -83,15 +84,16 @@ struct BufferLayout : StridedLayout {
   bool makes_channels_last = false;  // what is convolved
 };
 
-/// A result whose elements are read by index.
+/// A result whose elements are read by index, or added to.
 struct IndexedRead {
-  ReadRule::Form form;
+  IndexRule::Form form;
   size_t source;                               // a buffer
   std::vector<std::optional<size_t>> indices;  // values, per dimension of the source; of `Flat` there is one
   // Of `Bags`:
   size_t offsets = 0;             // a buffer
   std::optional<size_t> weights;  // a value: what rows are multiplied by
   bool has_end = false;           // the last offset is the end of the last bag
+  std::optional<size_t> added;    // a value that is added to elements of the source: the result is what that becomes
 };
 
 /// What a group's nodes do. Values are numbered: buffers, then the nodes' results.
@@ -125,6 +127,7 @@ struct Group {
   bool reduces = false;     // products too
   bool scans = false;
   bool scans_slowly = false;           // see KernelBuilder::isSlowScan
+  bool adds = false;                   // by index; then it does not reduce
   bool contracts = false;              // there are products of matrices: kernels compute small ones only; or bags
   std::vector<at::ScalarType> dtypes;  // of values
   std::vector<size_t> outputs;         // values

@@ -60,8 +60,8 @@ const Node* onlyUserOfList(const Node& node) {
 bool readsAt(const Node& user, const Value& list) {
   if (!isListOfTensors(list)) return false;
   const Operator* op = computedOperator(user);
-  const ReadRule* rule = op ? ReadRule::of(*op) : nullptr;
-  return rule && rule->form == ReadRule::Form::Each && user.input(rule->index) == &list &&
+  const IndexRule* rule = op ? IndexRule::of(*op) : nullptr;
+  return rule && rule->form == IndexRule::Form::Each && user.input(rule->index) == &list &&
          user.owningBlock() == list.node()->owningBlock();
 }
 

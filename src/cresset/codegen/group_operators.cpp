@@ -11,13 +11,13 @@
 
 namespace cresset::codegen {
 
-std::vector<const Value*> indicesOf(const Node& node, const Operator& op, const ReadRule& rule) {
+std::vector<const Value*> indicesOf(const Node& node, const Operator& op, const IndexRule& rule) {
   const Value* index = node.input(rule.index);
   const size_t rank = *rankOf(*node.input(rule.source)), result = *rankOf(*node.output());
   const auto require = [&](bool condition) {
     if (!condition) throw Unsupported{op.fullName() + " with indices of such dimensions"};
   };
-  if (rule.form == ReadRule::Form::Each) {
+  if (rule.form == IndexRule::Form::Each) {
     std::vector<const Value*> indices;
     if (!makesIndices(*index->node())) throw Unsupported{"a list of indices that is not known, or that others use"};
     for (const Value* element : index->node()->inputs()) {
@@ -28,7 +28,7 @@ std::vector<const Value*> indicesOf(const Node& node, const Operator& op, const 
     return indices;
   }
   if (!dtypeOf(*index)) throw Unsupported{"the dtype or rank of %" + index->debugName() + " is not known"};
-  if (rule.form == ReadRule::Form::Flat) {
+  if (rule.form == IndexRule::Form::Flat) {
     require(result == rankOf(*index));
     return {index};
   }
@@ -39,8 +39,9 @@ std::vector<const Value*> indicesOf(const Node& node, const Operator& op, const 
     dim = known->toInt() < 0 ? known->toInt() + static_cast<int64_t>(rank) : known->toInt();
   }
   require(dim >= 0 && dim < static_cast<int64_t>(rank));
-  require(result == (rule.form == ReadRule::Form::At ? rank - 1 + *rankOf(*index) : rank));
-  require(rule.form == ReadRule::Form::At || rankOf(*index) == rank);
+  const bool replaces = rule.form == IndexRule::Form::At && !rule.added;
+  require(result == (replaces ? rank - 1 + *rankOf(*index) : rank));
+  require(rule.form == IndexRule::Form::At || rankOf(*index) == rank);
   std::vector<const Value*> indices(static_cast<size_t>(dim) + 1);
   indices.back() = index;
   return indices;

@@ -11,7 +11,7 @@
 namespace cresset::codegen {
 
 /// Per dimension of the source, from the first on; null where there is none.
-std::vector<const Value*> indicesOf(const Node& node, const Operator& op, const ReadRule& rule);
+std::vector<const Value*> indicesOf(const Node& node, const Operator& op, const IndexRule& rule);
 
 /// Null if it is no product. Throws Unsupported if it is none for operands of these ranks.
 const Contraction* contractionOf(const ScalarBody& body, const Operator& op, const Node& node);

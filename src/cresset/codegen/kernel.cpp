@@ -50,6 +50,9 @@ void printInstruction(std::ostream& out, const Kernel& kernel, size_t number) {
     case Opcode::Store:
       out << "store b" << instruction.immediate << ", %" << instruction.operands[0];
       return;
+    case Opcode::AddTo:
+      out << "addto b" << instruction.immediate << ", %" << instruction.operands[0] << ", %" << instruction.operands[1];
+      return;
     default:
       break;
   }
@@ -135,6 +138,12 @@ std::vector<size_t> rareInstructions(const Kernel& kernel) {
     }
   }
   return needed_by;
+}
+
+bool Kernel::isDivisible() const {
+  return std::none_of(code.begin(), code.end(), [&](const Instruction& instruction) {
+    return instruction.opcode == Opcode::AddTo && buffer(instruction.immediate).steps[0] == Step::None;
+  });
 }
 
 bool isSupported(at::ScalarType dtype) {

@@ -48,6 +48,9 @@
 //     for d1
 //       %7 = read b0, %5 : f32
 //       …
+//
+// What is added to elements by index (`addto b2, %5, %7`) is added in the order of the iterations: results hold what is
+// added to before. Then the iterations of a dimension along which such a result does not step are not divided.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -83,8 +86,8 @@ struct Instruction {
   /// Of the result.
   at::ScalarType type = at::kFloat;
   std::array<Register, 3> operands{};
-  /// Constant: its bits; Number, Load, Read, Where, Store: which number or buffer; For: the dimension; RoundTo: the
-  /// dtype; Select: see isMostly.
+  /// Constant: its bits; Number, Load, Read, Where, Store, AddTo: which number or buffer; For: the dimension; RoundTo:
+  /// the dtype; Select: see isMostly.
   uint64_t immediate = 0;
 
   bool operator==(const Instruction&) const = default;
@@ -127,6 +130,8 @@ struct Kernel {
   bool isScratch(uint64_t i) const { return i >= inputs.size() + outputs.size(); }
   /// Whether vectors hold elements that are reduced to one.
   bool reducesVectors() const { return vector_dim + num_reduced >= num_dims; }
+  /// Whether parts of the first dimension may be computed by several threads: no two add to one element.
+  bool isDivisible() const;
   bool operator==(const Kernel&) const = default;
 
   /// Equal for kernels that are equal; the form above.

@@ -101,6 +101,11 @@ void KernelBuilder::store(size_t buffer, Register value) {
   holds_.push_back(typeOf(value));
 }
 
+void KernelBuilder::addTo(size_t buffer, Register offset, Register value) {
+  code_.push_back({Opcode::AddTo, typeOf(value), {offset, value}, buffer});
+  holds_.push_back(typeOf(value));
+}
+
 Register KernelBuilder::previous(Register initial) {
   CRESSET_CHECK(code_[initial].opcode == Opcode::Constant, "a scan begins with a constant");
   return append({Opcode::Previous, typeOf(initial), {initial}, code_.size()});

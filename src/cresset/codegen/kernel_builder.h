@@ -31,6 +31,8 @@ class KernelBuilder {
   /// How many bytes after the first the element of the buffer lies: a Long.
   Register where(size_t buffer);
   void store(size_t buffer, Register value);
+  /// Adds to the element of a result that lies `offset` bytes, a Long, further on.
+  void addTo(size_t buffer, Register offset, Register value);
   /// What the iteration before has carried; in the first, `initial`, a constant. A new one with each call.
   Register previous(Register initial);
 

@@ -80,7 +80,7 @@ class KernelMaker {
       return {num_outer_, std::nullopt, place.stage};
     }
     if (instruction.opcode == Opcode::Place) place.reduced = num_outer_;
-    if (instruction.opcode == Opcode::Store) {
+    if (instruction.opcode == Opcode::Store || instruction.opcode == Opcode::AddTo) {
       place.depth = num_outer_;
       if (const auto reduced = reducedDimOf(kernel_.buffer(instruction.immediate))) place.reduced = reduced;
     }

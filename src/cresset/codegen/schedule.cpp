@@ -65,7 +65,8 @@ class Scheduler {
       }
     }
     for (const Group::Step& step : group_.steps) {
-      if (!(step.read ? addRead(*step.read) : step.contraction ? addContraction(step) : addStep(step))) return false;
+      if (!(step.read ? addRead(*step.read, step.result) : step.contraction ? addContraction(step) : addStep(step)))
+        return false;
     }
     return true;
   }
@@ -91,20 +92,45 @@ class Scheduler {
     return true;
   }
 
-  bool addRead(const IndexedRead& read) {
+  bool addRead(const IndexedRead& read, const ResultRule& rule) {
+    if (read.added) return addAddition(read, rule);
     switch (read.form) {
-      case ReadRule::Form::At:
+      case IndexRule::Form::At:
         return addReadAt(read);
-      case ReadRule::Form::Along:
+      case IndexRule::Form::Along:
         return addReadAlong(read);
-      case ReadRule::Form::Flat:
+      case IndexRule::Form::Flat:
         return addReadFlat(read);
-      case ReadRule::Form::Each:
+      case IndexRule::Form::Each:
         return addReadEach(read);
-      case ReadRule::Form::Bags:
+      case IndexRule::Form::Bags:
         return addReadBags(read);
     }
     return false;
+  }
+
+  /// Loops go over what is added; along the dimension that is indexed the result does not step.
+  bool addAddition(const IndexedRead& read, const ResultRule& rule) {
+    const StridedLayout target = values_[read.source].layout;
+    const ScheduledValue index = values_[*read.indices.back()];
+    ScheduledValue& added = values_[*read.added];
+    const size_t dim = read.indices.size() - 1;
+    const bool is_along = read.form == IndexRule::Form::Along;
+    for (size_t d = 0; d < target.sizes.size(); ++d) {
+      const int64_t size = added.layout.sizes[d];
+      if (is_along && index.layout.sizes[d] != size) return false;
+      if (d == dim   ? !is_along && index.layout.sizes[0] != size
+          : is_along ? size > target.sizes[d]
+                     : size != target.sizes[d])
+        return false;
+      if (is_along || d == dim) variables_.unite(added.variables[d], index.variables[is_along ? d : 0]);
+    }
+    const auto layout = layoutOfResult(std::vector{target}, rule);
+    if (!layout) return false;
+    ScheduledValue result{*layout, added.variables};
+    result.variables[dim] = kNone;
+    values_.push_back(std::move(result));
+    return true;
   }
 
   bool addReadAt(const IndexedRead& read) {
@@ -344,7 +370,7 @@ class Scheduler {
     }
     // What is stored is stored once per iteration of the loops.
     for (const size_t output : group_.outputs) {
-      const std::vector<int>& own = values_[output].variables;
+      const std::vector<int>& own = written(output).variables;
       const auto has = [&](int variable) { return isIn(own, variable); };
       if (!std::all_of(outer_.begin(), outer_.end(), has)) return false;
       for (const std::vector<int>& together : reduced_) {
@@ -353,6 +379,12 @@ class Scheduler {
       }
     }
     return true;
+  }
+
+  /// What an iteration writes of a result: an element of it, or one that is added to it.
+  const ScheduledValue& written(size_t value) const {
+    const Group::Step& step = group_.steps[value - inputs_.size()];
+    return values_[step.read && step.read->added ? *step.read->added : value];
   }
 
   bool isReduced(int variable) const {
@@ -383,14 +415,20 @@ class Scheduler {
     };
     std::vector<LoopDim> outer;
     std::vector<ReducedDims> reduced;
+    // Loops follow the memory of what is written of the first result.
+    const ScheduledValue& followed = written(group_.outputs[0]);
+    std::ranges::stable_sort(outer_, std::greater(), [&](int variable) {
+      const auto found = std::find(followed.variables.begin(), followed.variables.end(), variable);
+      return found == followed.variables.end()
+                 ? 0
+                 : followed.layout.strides[static_cast<size_t>(found - followed.variables.begin())];
+    });
     for (const int variable : outer_) outer.push_back(dimOf(variable));
     for (const std::vector<int>& together : reduced_) {
       ReducedDims& dims = reduced.emplace_back();
       for (const int variable : together) dims.push_back(dimOf(variable));
     }
     if (group_.reduces && reduced.empty()) reduced.emplace_back();
-    // Loops follow the memory of the first result.
-    std::ranges::stable_sort(outer, std::greater(), [&](const LoopDim& dim) { return dim.strides[inputs_.size()]; });
     auto nest = makeLoopNest(
         outer, reduced, group_.contracts, dtypes, inputs_.size(), bags_ ? std::optional(bags_->offsets) : std::nullopt,
         group_.scans);

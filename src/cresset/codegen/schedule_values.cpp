@@ -45,11 +45,13 @@ std::optional<int64_t> strideOfVector(const StridedLayout& layout) {
 
 std::vector<int64_t> numbersOfReads(const Group& group, std::span<const ScheduledValue> values) {
   std::vector<int64_t> numbers;
-  for (const Group::Step& step : group.steps) {
+  for (size_t i = 0; i < group.steps.size(); ++i) {
+    const Group::Step& step = group.steps[i];
     if (!step.read) continue;
-    const StridedLayout& source = values[step.read->source].layout;
+    // Of what is added to, the result.
+    const StridedLayout& source = values[step.read->added ? group.buffers.size() + i : step.read->source].layout;
     const auto element = static_cast<int64_t>(c10::elementSize(group.dtypes[step.read->source]));
-    if (step.read->form == ReadRule::Form::Bags) {
+    if (step.read->form == IndexRule::Form::Bags) {
       const StridedLayout& offsets = values[step.read->offsets].layout;
       const int64_t bytes =
           offsets.strides[0] * static_cast<int64_t>(c10::elementSize(group.dtypes[step.read->offsets]));
@@ -60,7 +62,7 @@ std::vector<int64_t> numbersOfReads(const Group& group, std::span<const Schedule
         numbers.push_back(number);
       continue;
     }
-    if (step.read->form == ReadRule::Form::Flat) {
+    if (step.read->form == IndexRule::Form::Flat) {
       int64_t size = 1;
       for (const int64_t own : source.sizes) size *= own;
       numbers.push_back(size);

@@ -116,8 +116,14 @@ class SequenceScheduler {
       }
       call.buffers.push_back(place);
     }
-    for (size_t i = 0; i < group.outputs.size(); ++i)
+    for (size_t i = 0; i < group.outputs.size(); ++i) {
       call.buffers.push_back(addResult(item.first_result + i, schedule->outputs[i], group.body.outputs[i]));
+      const auto& read = group.steps[group.outputs[i] - buffers->size()].read;
+      if (!read || !read->added) continue;  // else the result begins as a copy of what is added to
+      addCopy(
+          group.body.outputs[i], (*buffers)[read->source], call.buffers[read->source], schedule->outputs[i],
+          call.buffers.back());
+    }
     for (const size_t number : group.numbers) call.numbers.push_back(item.inputs[number]);
     call.more_numbers = std::move(schedule->numbers);
     call.nest = std::move(schedule->nest);

@@ -33,7 +33,7 @@ thread_local std::weak_ptr<Graph> last_graph;
 /// A kernel takes a fraction of the time that an operator takes for small tensors.
 bool mayBeInKernel(const Node& node) {
   const Operator* op = options::kernels() == KernelMode::Off ? nullptr : codegen::computedOperator(node);
-  return op && (codegen::ScalarBody::of(*op) || codegen::ReadRule::of(*op));
+  return op && (codegen::ScalarBody::of(*op) || codegen::IndexRule::of(*op));
 }
 
 bool isTooSmall(const Graph& graph) {

@@ -202,6 +202,7 @@ void Launch::addStep(codegen::KernelCall call, std::span<const size_t> bases, bo
     step.scratch.push_back({step.scratch_bytes, size});
     step.scratch_bytes += (size + kPoisonedBytes + kAlignment - 1) / kAlignment * kAlignment;
   }
+  step.is_divisible = call.kernel.isDivisible();
   step.kernel = sharedKernel(std::move(call.kernel), now);
   steps_.push_back(std::move(step));
 }
@@ -324,7 +325,8 @@ bool Launch::runStep(const Step& step, std::span<std::byte* const> bases, const 
     }
     call(buffers.data(), begin, end);
   };
-  if (step.elements < kElementsPerThread || at::in_parallel_region() || at::get_num_threads() == 1) {
+  if (!step.is_divisible || step.elements < kElementsPerThread || at::in_parallel_region() ||
+      at::get_num_threads() == 1) {
     runPart(0, step.sizes[0]);
   } else {
     const int64_t inner = step.elements / step.sizes[0];

@@ -113,7 +113,8 @@ class Launch {
     size_t scratch_bytes = 0;
     std::vector<MemoryPiece> temporaries;  // that are needed then; of builds that poison the others
     int64_t elements;
-    size_t item;  // of the sequence
+    bool is_divisible;  // among threads
+    size_t item;        // of the sequence
   };
 
   static void giveLayout(const Output& output, at::Tensor& tensor);

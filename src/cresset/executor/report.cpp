@@ -129,7 +129,7 @@ class KernelReport {
 
   void addAlone(const Node& node) {
     const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
-    if (!op || (!codegen::ScalarBody::of(*op) && !codegen::ReadRule::of(*op))) return;
+    if (!op || (!codegen::ScalarBody::of(*op) && !codegen::IndexRule::of(*op))) return;
     if (options::numerics() == Numerics::Default && OperatorCall::of(*op, node)) {
       const std::string failure = codegen::whyNoneAheadOfTime();
       if (failure.empty()) {

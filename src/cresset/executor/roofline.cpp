@@ -23,7 +23,8 @@ double flopsOf(const codegen::Instruction& instruction) {
       break;
   }
   const bool accumulates = codegen::isReduction(instruction.opcode);
-  const bool computes = instruction.opcode >= codegen::Opcode::Add && instruction.opcode <= codegen::Opcode::Scale;
+  const bool computes = instruction.opcode == codegen::Opcode::AddTo ||
+                        instruction.opcode >= codegen::Opcode::Add && instruction.opcode <= codegen::Opcode::Scale;
   return accumulates || computes ? 1 : 0;
 }
 
@@ -162,6 +163,7 @@ KernelWork workOf(const codegen::Kernel& kernel, std::span<const int64_t> sizes)
     } else {
       if (instruction.opcode == codegen::Opcode::Read && instruction.immediate < num_buffers)
         read[instruction.immediate] += iterations.back();
+      if (instruction.opcode == codegen::Opcode::AddTo) read[instruction.immediate] += 2 * iterations.back();
       work.flops += iterations.back() * flopsOf(instruction);
     }
   }

@@ -33,6 +33,7 @@ constexpr Cell kCells[] = {
 #define BROADCASTS(operands) {Cell::Kind::Column, "broadcasts", operands},
 #define CONTRACTS(rule) {Cell::Kind::Column, "contracts", rule},
 #define READS(rule) {Cell::Kind::Column, "reads", rule},
+#define ADDS(rule) {Cell::Kind::Column, "adds", rule},
 #define REDUCES(rule) {Cell::Kind::Column, "reduces", rule},
 #define OUT(function) {Cell::Kind::Column, "out", #function},
 #define NO_OUT(reason) {Cell::Kind::Column, "no out", reason},

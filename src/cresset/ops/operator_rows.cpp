@@ -21,6 +21,7 @@ struct Column {
     Contracts,
     Broadcasts,
     Reads,
+    Adds,
     LaidOutAs,
     Trait,
     Restriction,
@@ -46,6 +47,7 @@ constexpr Column kColumns[] = {
 #define CONTRACTS(rule) {Column::Kind::Contracts, rule},
 #define BROADCASTS(operands) {Column::Kind::Broadcasts, operands},
 #define READS(rule) {Column::Kind::Reads, rule},
+#define ADDS(rule) {Column::Kind::Adds, rule},
 #define LAID_OUT_AS(operands) {Column::Kind::LaidOutAs, operands},
 #define AUTOCAST(cpu, cuda) {Column::Kind::Autocast, {}, {}, {}, {}, Autocast::cpu, Autocast::cuda},
 #define TRAIT(trait) {Column::Kind::Trait, {}, Trait::trait},
@@ -93,6 +95,9 @@ struct Rows {
           break;
         case Column::Kind::Reads:
           row->reads = column.text;
+          break;
+        case Column::Kind::Adds:
+          row->adds = column.text;
           break;
         case Column::Kind::Trait:
           row->traits = row->traits | column.trait;

@@ -21,7 +21,8 @@ struct OperatorRow {
   std::string_view laid_out_as;  // its operands as at::TensorIterator takes them; empty if that is their order
   std::string_view contracts;    // which dimensions of its operands go together, of a product (Contraction); or empty
   std::string_view broadcasts;   // which dimensions of its operands go together (Broadcast); empty if the last do
-  std::string_view reads;        // how it reads by index (codegen/reads.h); empty if it does not
+  std::string_view reads;        // how it reads by index (codegen/index_rule.h); empty if it does not
+  std::string_view adds;         // how it adds by index; empty if it does not
   Trait traits = Trait::None;
   Restriction restriction = Restriction::None;
   bool called_by_programs = false;  // though its name is one of PyTorch's internal kernels

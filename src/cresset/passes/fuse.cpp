@@ -43,6 +43,9 @@ struct Group {
   std::vector<Node*> nodes;
   const Fusibility* reduction = nullptr;  // of a node that reduces, if there is one: all reduce the same dimensions
   bool contracts = false;                 // there is a product of matrices
+  bool adds = false;                      // something is added by index
+
+  bool reduces() const { return reduction || contracts; }
 
   bool contains(const Node* node) const { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); }
 };
@@ -241,6 +244,10 @@ class Fuser {
   const char* whyUnfit(const Node& node, const Fusibility& kind, const Group& group) const {
     if (kind.contracts) return "what a product takes would be computed anew for each element that it is part of";
     if (kind.reduction && group.contracts) return "it reduces what a product computes";
+    if (group.adds && kind.reduction) return "it reduces what is added by index in the group";
+    if (takesSum(node, group)) return "it takes the sum of what is added by index";
+    if (kind.target && group.reduces()) return "what is reduced is not added by index in one kernel";
+    if (kind.target && group.contains(kind.target->node())) return "what it adds to by index must be in memory";
     if (kind.source && !fitsRead(node, kind, group))
       return "what it reads by index, or what indices come from, must be in memory";
     const Fusibility* reduction = group.reduction ? group.reduction : kind.reduction ? &kind : nullptr;
@@ -253,6 +260,14 @@ class Fuser {
       }
     }
     return nullptr;
+  }
+
+  /// Whether the node takes what becomes of a tensor to which the group adds by index.
+  bool takesSum(const Node& node, const Group& group) const {
+    std::vector<Node*> adding;
+    std::ranges::copy_if(
+        group.nodes, std::back_inserter(adding), [&](Node* member) { return kinds_.at(member).target; });
+    return codegen::usesResults(node, adding);
   }
 
   /// Whether something outside of the group uses the value if the node is in the group.
@@ -300,7 +315,7 @@ class Fuser {
     for (size_t i = 0; i < open_.size(); ++i) {
       if (codegen::usesResults(*node, open_[i].nodes)) makers.push_back(i);
     }
-    Group joined{{}, kind.reduction ? &kind : nullptr, kind.contracts};
+    Group joined{{}, kind.reduction ? &kind : nullptr, kind.contracts, kind.target != nullptr};
     for (auto it = makers.rbegin(); it != makers.rend(); ++it) {
       const Group& group = open_[*it];
       const char* why_not = joined.nodes.size() + group.nodes.size() >= kMaxGroup ? "the group would be too large"
@@ -310,6 +325,7 @@ class Fuser {
         joined.nodes.insert(joined.nodes.begin(), group.nodes.begin(), group.nodes.end());
         if (!joined.reduction) joined.reduction = group.reduction;
         joined.contracts = joined.contracts || group.contracts;
+        joined.adds = joined.adds || group.adds;
         open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(*it));
       } else {
         note(*node, group, why_not);
@@ -334,6 +350,7 @@ class Fuser {
 
   static bool agree(const Group& a, const Group& b) {
     if ((a.reduction && b.contracts) || (a.contracts && b.reduction)) return false;
+    if ((a.adds && b.reduces()) || (a.reduces() && b.adds)) return false;
     return !a.reduction || !b.reduction ||
            (a.reduction->rank == b.reduction->rank && a.reduction->reduction->dims == b.reduction->reduction->dims);
   }

@@ -83,11 +83,12 @@ void bindExecuting(py::module_& module) {
     std::vector<std::string> names;
     for (const OperatorRow& row : operatorRows()) {
       const char* const is = !row.reads.empty()        ? "read"
+                             : !row.adds.empty()       ? "added"
                              : !row.contracts.empty()  ? (row.convolution ? "convolution" : "product")
                              : !row.reduces.empty()    ? "reduction"
                              : !row.broadcasts.empty() ? "normalization"
                                                        : "pointwise";
-      if ((!row.scalar.empty() || !row.reads.empty()) && kind == is) names.emplace_back(row.name);
+      if ((!row.scalar.empty() || !row.reads.empty() || !row.adds.empty()) && kind == is) names.emplace_back(row.name);
     }
     return names;
   });

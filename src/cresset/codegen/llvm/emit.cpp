@@ -152,7 +152,7 @@ unsigned KernelEmitter::lanesOf(size_t begin, size_t end) const {
     if (instruction.opcode == Opcode::Previous) varies[i] = true;
     for (size_t k = 0; k < numOperands(instruction.opcode); ++k)
       varies[i] = varies[i] || varies[instruction.operands[k]];
-    if (varies[i] || instruction.opcode == Opcode::Store)
+    if (varies[i] || instruction.opcode == Opcode::Store || instruction.opcode == Opcode::AddTo)
       widest = std::max(widest, static_cast<unsigned>(c10::elementSize(instruction.type)));
   }
   return (level_ == CpuLevel::V4 ? 64 : 32) / std::max(widest, 4U);
@@ -251,6 +251,9 @@ llvm::Value* KernelEmitter::emit(const Instruction& instruction, const Lanes& la
       return load(instruction.immediate, values_[instruction.operands[0]], lanes);
     case Opcode::Store:
       store(instruction, lanes);
+      return nullptr;
+    case Opcode::AddTo:
+      addTo(instruction, lanes);
       return nullptr;
     default:
       break;
@@ -385,6 +388,61 @@ void KernelEmitter::store(const Instruction& instruction, const Lanes& lanes) {
   } else {
     b_.CreateMaskedStore(value, address, align, lanes.mask);
   }
+}
+
+/// In vectors where all lanes have one offset, and elements that follow each other. Else two may add to one element: in
+/// their order.
+void KernelEmitter::addTo(const Instruction& instruction, const Lanes& lanes) {
+  const uint64_t number = instruction.immediate;
+  const Buffer& buffer = kernel_.buffer(number);
+  llvm::Value *offset = values_[instruction.operands[0]], *added = operand(instruction.operands[1], lanes);
+  const bool is_own = offset->getType()->isVectorTy();
+  llvm::Value* address = addressOf(number);
+  if (lanes.count == 1) return addLane(instruction, b_.CreateGEP(b_.getInt8Ty(), address, offset), added);
+  const Step step = buffer.steps[vector_dim_];
+  if (!is_own && step == Step::Next) {
+    const llvm::Align align(c10::elementSize(buffer.dtype));
+    auto* type = llvm::FixedVectorType::get(memoryType(b_.getContext(), buffer.dtype), lanes.count);
+    address = b_.CreateGEP(b_.getInt8Ty(), address, offset);
+    llvm::Value* before =
+        lanes.mask ? b_.CreateMaskedLoad(type, address, align, lanes.mask, llvm::Constant::getNullValue(type))
+                   : static_cast<llvm::Value*>(b_.CreateAlignedLoad(type, address, align));
+    llvm::Value* sum = emitInstruction(
+        b_, {Opcode::Add, instruction.type}, instruction.type, {fromMemory(b_, before, buffer.dtype), added});
+    llvm::Value* value = toMemory(b_, sum, buffer.dtype);
+    if (lanes.mask) {
+      b_.CreateMaskedStore(value, address, align, lanes.mask);
+    } else {
+      b_.CreateAlignedStore(value, address, align);
+    }
+    return;
+  }
+  llvm::Value* stride = strides_[number][vector_dim_] ? strides_[number][vector_dim_]
+                                                      : word(static_cast<int64_t>(c10::elementSize(buffer.dtype)));
+  for (unsigned lane = 0; lane < lanes.count; ++lane) {
+    llvm::Value* bytes = is_own ? b_.CreateExtractElement(offset, uint64_t{lane}) : offset;
+    if (step != Step::None) bytes = b_.CreateAdd(bytes, b_.CreateMul(stride, word(lane)));
+    llvm::BasicBlock* next = nullptr;
+    if (lanes.mask) {
+      llvm::BasicBlock* exists = newBlock("lane");
+      next = newBlock("next");
+      b_.CreateCondBr(b_.CreateExtractElement(lanes.mask, uint64_t{lane}), exists, next);
+      b_.SetInsertPoint(exists);
+    }
+    addLane(instruction, b_.CreateGEP(b_.getInt8Ty(), address, bytes), b_.CreateExtractElement(added, uint64_t{lane}));
+    if (!next) continue;
+    b_.CreateBr(next);
+    b_.SetInsertPoint(next);
+  }
+}
+
+void KernelEmitter::addLane(const Instruction& instruction, llvm::Value* address, llvm::Value* added) {
+  const at::ScalarType dtype = kernel_.buffer(instruction.immediate).dtype;
+  const llvm::Align align(c10::elementSize(dtype));
+  llvm::Value* before = b_.CreateAlignedLoad(memoryType(b_.getContext(), dtype), address, align);
+  llvm::Value* sum =
+      emitInstruction(b_, {Opcode::Add, instruction.type}, instruction.type, {fromMemory(b_, before, dtype), added});
+  b_.CreateAlignedStore(toMemory(b_, sum, dtype), address, align);
 }
 
 const char* cpuName(CpuLevel level) {

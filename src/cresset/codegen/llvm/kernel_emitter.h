@@ -153,6 +153,8 @@ class KernelEmitter {
   /// Leaves the kernel unless the index of each lane is below the size.
   llvm::Value* checkIndex(llvm::Value* index, llvm::Value* size, const Lanes& lanes);
   void store(const Instruction& instruction, const Lanes& lanes);
+  void addTo(const Instruction& instruction, const Lanes& lanes);
+  void addLane(const Instruction& instruction, llvm::Value* address, llvm::Value* added);
 
   const Kernel& kernel_;
   const CpuLevel level_;
