@@ -212,7 +212,7 @@ OTHERS = [
     "x.index_put((x > 0,), s[0, 0], accumulate=True)",
     "x.double().index_add(0, i, s.double())",
     "x[0].index_add(0, i, s[:, 0])",
-    "x[0, 0].scatter_add(0, i[0], s[0, 0])",
+    "x[0, 0].scatter_add(0, i[0] * 0, s[0, 0])",
     "x.scatter_add(0, i[:4, None].expand(-1, 3), s)",
     "x.index_add(0, i, s) + x.index_add(0, i, s * 3).index_add(0, i, s)",
     "x.index_add(0, i[:5] + 0, x * 2).index_add(0, i, s)",

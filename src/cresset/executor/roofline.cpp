@@ -23,9 +23,9 @@ double flopsOf(const codegen::Instruction& instruction) {
       break;
   }
   const bool accumulates = codegen::isReduction(instruction.opcode);
-  const bool computes = instruction.opcode == codegen::Opcode::AddTo ||
-                        instruction.opcode >= codegen::Opcode::Add && instruction.opcode <= codegen::Opcode::Scale;
-  return accumulates || computes ? 1 : 0;
+  const bool computes = instruction.opcode >= codegen::Opcode::Add && instruction.opcode <= codegen::Opcode::Scale;
+  const bool adds = instruction.opcode == codegen::Opcode::AddTo;
+  return accumulates || computes || adds ? 1 : 0;
 }
 
 /// Measured rates of one core.
