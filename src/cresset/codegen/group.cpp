@@ -269,6 +269,8 @@ class GroupBuilder {
     require(!alpha || alpha->toScalar().equal(1), " of a multiple");
     require(!accumulates || accumulates->toBool(), " that does not accumulate");
     require(dtypeOf(target) == dtype && dtypeOf(added) == dtype, " of several dtypes");
+    // Eager PyTorch adds up elements of half precision in float32 there.
+    require(registerType(dtype) == dtype || rule.form != IndexRule::Form::Along, " of half precision");
     require(rankOf(target) == rankOf(added) && rankOf(target) > 0, " of such dimensions");
     require(!group_.reduces && !group_.scans, " of what is reduced, or computed in order");
     Group::Step step;
@@ -286,8 +288,9 @@ class GroupBuilder {
     take(added);
     step.read->added = numberOf(added);
     step.operands.push_back(numberOf(added));
-    step.result.keeps_layout = operatorOf(node)->isInPlaceReuse() || !op.makesContiguous();
     step.result.is_first = operatorOf(node)->isInPlaceReuse();
+    step.result.makes_contiguous = op.makesContiguous() && !step.result.is_first;
+    step.result.keeps_layout = !step.result.makes_contiguous;
     additions_[node.output()] = {*offset, registers_.at(&added)};
     values_[node.output()] = group_.buffers.size() + group_.steps.size();
     group_.steps.push_back(std::move(step));
@@ -297,9 +300,6 @@ class GroupBuilder {
     found.target = &target;
     found.rank = *rankOf(added);
     found.is_reduced = {false};
-    // Eager PyTorch adds up elements of half precision in float32 there.
-    found.is_exact = registerType(dtype) == dtype || rule.form != IndexRule::Form::Along;
-    group_.is_exact = group_.is_exact && found.is_exact;
     return found;
   }
 
