@@ -110,7 +110,7 @@ def test_dtypes(dtype, index):
             continue
         launched = launches()
         assert_same(script(*given), expected)
-        assert launches() > launched or ("scatter_add" in call and dtype.itemsize == 2), call
+        assert launches() > launched or ("_put" not in call and dtype in (torch.bfloat16, torch.float16)), call
 
 
 @pytest.mark.parametrize("rows, columns", [(1, 1), (2, 1), (1, 3), (5, 8), (300, 7), (33, 64), (4, 1000), (1000, 17)])
