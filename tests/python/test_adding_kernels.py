@@ -22,7 +22,7 @@ CALLS = {
     "aten::scatter_add": [
         "x.scatter_add(0, i[:, None].expand(7, 6), s)",
         "x.scatter_add(1, j.expand(5, 8), t)",
-        "x.scatter_add(-1, j.expand(5, 8).contiguous(), t)",
+        "x.scatter_add(-1, j.expand(5, 8) + 0, t)",
     ],
     "aten::index_put": [
         "x.index_put((i,), s, accumulate=True)",
