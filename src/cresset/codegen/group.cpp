@@ -270,7 +270,7 @@ class GroupBuilder {
     require(!accumulates || accumulates->toBool(), " that does not accumulate");
     require(dtypeOf(target) == dtype && dtypeOf(added) == dtype, " of several dtypes");
     // Eager PyTorch adds up elements of half precision in float32 there.
-    require(registerType(dtype) == dtype || rule.form == IndexRule::Form::Each, " of half precision");
+    require(registerType(dtype) == dtype, " of half precision");
     require(rankOf(target) == rankOf(added) && rankOf(target) > 0, " of such dimensions");
     require(!group_.reduces && !group_.scans, " of what is reduced, or computed in order");
     Group::Step step;
