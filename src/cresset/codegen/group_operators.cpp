@@ -11,6 +11,8 @@
 
 namespace cresset::codegen {
 
+static constexpr size_t kNowhere = std::string_view::npos;
+
 std::vector<const Value*> indicesOf(const Node& node, const Operator& op, const IndexRule& rule) {
   const Value* index = node.input(rule.index);
   const size_t rank = *rankOf(*node.input(rule.source)), result = *rankOf(*node.output());
@@ -88,6 +90,9 @@ void refuseOtherResults(
   const bool has_dtype = rule && results.size() == 1 && rule->evaluate(op, facts)[0].dtype == results[0];
   if (!has_dtype || arguments[0].kind != ScalarArgument::Kind::Element || layoutOrder(op)[0] != 0)
     throw Unsupported{op.fullName() + " in place, of another dtype than its first argument's"};
+  // Eager PyTorch rounds the number then (mul_).
+  if (registerType(results[0]) != results[0] && findOperatorRow(op.fullName())->scalar.find("exactly(") != kNowhere)
+    throw Unsupported{op.fullName() + " in place, of half precision and a number"};
 }
 
 void refuseMixedHalves(const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in) {
