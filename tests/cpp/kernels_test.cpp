@@ -15,6 +15,7 @@
 #include "cresset/executor/kernels.h"
 #include "cresset/module/compilation_unit.h"
 #include "cresset/module/module.h"
+#include "cresset/ops/tensor_memory.h"
 #include "cresset/support/options.h"
 
 using namespace cresset;
@@ -53,6 +54,13 @@ def places(x: Tensor, w: Tensor, m: Tensor, v: Tensor):
     y = torch.index_select(x * 2, 1, i) + x[:, i]
     z = torch.cat([y.exp(), x, y], -1)
     return z, z.transpose(0, 1).contiguous() + 1, torch.constant_pad_nd(x, [1, 2], 0) * 3
+
+def added(x: Tensor, w: Tensor, m: Tensor, v: Tensor):
+    i = torch.arange(x.size(1) - 1, -1, -1)
+    y = torch.zeros_like(x).index_add_(1, i, x.index_select(1, i) * 2)
+    y.add_(x).mul_(y)
+    j = torch.zeros([x.size(-1)], dtype=torch.long).expand(x.size())
+    return y, x.scatter_add(-1, j, x * x), x.index_put([torch.zeros_like(torch.arange(x.size(0)))], x + 1, True)
 )";
 
 using Results = std::vector<at::Tensor>;
@@ -109,7 +117,7 @@ TEST_CASE("kernels stay within their memory, and compute what operators compute"
   const OptionScope options({{Option::kernels, "now"}, {Option::plans, "always"}});
   CompilationUnit unit(kPrograms);
   const size_t before = kernelCounts().launches;
-  for (const char* name : {"trained", "groups", "places"}) {
+  for (const char* name : {"trained", "groups", "places", "added"}) {
     Function& function = unit.get_function(name);
     for (const std::vector<int64_t>& sizes : kSizes) {
       for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
@@ -130,4 +138,27 @@ TEST_CASE("kernels stay within their memory, and compute what operators compute"
     }
   }
   if (codegen::kernelCompiler()) CHECK(kernelCounts().launches > before);
+}
+
+TEST_CASE("results take the place of what the program made and needs no more") {
+  const OptionScope options({{Option::kernels, "now"}, {Option::plans, "always"}});
+  const c10::NoGradGuard without_gradients;
+  if (!codegen::kernelCompiler()) return;
+  const at::Tensor x = numbers({20, 30}, at::kFloat);
+  const auto allocated = [&](const std::string& body) {
+    CompilationUnit unit("def f(x: Tensor):\n  y = x.clone()\n" + body);
+    Function& function = unit.get_function("f");
+    for (int i = 0; i < 3; ++i) callFunction(function, {x});
+    const AllocationCounter counter;
+    const IValue result = callFunction(function, {x});
+    return counter.count().allocations;
+  };
+  CHECK(allocated("  return (y + x).relu()") == 1);
+  CHECK(allocated("  y.add_(x).relu_()\n  return y") == 1);
+  CHECK(allocated("  z = (y + x).relu()\n  return z, y") == 2);
+  CHECK(allocated("  v = y[0]\n  z = (y + x).relu()\n  return z, v") == 2);
+  CHECK(allocated("  return (y + x.unsqueeze(0)).relu()") == 2);  // of other sizes
+  CHECK(allocated("  return (y + x).relu().double()") == 2);
+  CHECK(allocated("  return (y + y.t().contiguous().t()).relu()") == 2);
+  CHECK(x.equal(numbers({20, 30}, at::kFloat)));
 }

@@ -211,23 +211,3 @@ def test_what_gradients_need_stays():
             eager(*expected).backward()
             for a, b in zip(found, expected, strict=True):
                 torch.testing.assert_close(a.grad, b.grad)
-
-
-def allocations(function, *arguments):
-    """How many pieces of memory of 64 kB and more the call asks for."""
-    with torch.profiler.profile(profile_memory=True) as profile:
-        result = function(*arguments)
-    events = profile.profiler.kineto_results.events()
-    assert result is not None
-    return sum(event.name() == "[memory]" and event.nbytes() >= 65536 for event in events)
-
-
-def test_memory_is_taken_over():
-    """Kernels write over products that nothing else needs."""
-    text = "  y = x @ w\n  z = (y + 1).relu() @ w\n  z.mul_(2).sigmoid_()\n  return z\n"
-    script, _ = both(f"def f(x: Tensor, w: Tensor):\n{text}")
-    x, w = torch.randn(200, 200), torch.randn(200, 200)
-    with cresset.options.override(kernels="now"):
-        for _ in range(3):
-            script(x, w)
-        assert allocations(script, x, w) == 2
