@@ -58,7 +58,7 @@ def places(x: Tensor, w: Tensor, m: Tensor, v: Tensor):
 def added(x: Tensor, w: Tensor, m: Tensor, v: Tensor):
     i = torch.arange(x.size(1) - 1, -1, -1)
     y = torch.zeros_like(x).index_add_(1, i, x.index_select(1, i) * 2)
-    y.add_(x).mul_(y)
+    y.add_(x).mul_(2.0)
     j = torch.zeros([x.size(-1)], dtype=torch.long).expand(x.size())
     return y, x.scatter_add(-1, j, x * x), x.index_put([torch.zeros_like(torch.arange(x.size(0)))], x + 1, True)
 )";
@@ -159,6 +159,6 @@ TEST_CASE("results take the place of what the program made and needs no more") {
   CHECK(allocated("  v = y[0]\n  z = (y + x).relu()\n  return z, v") == 2);
   CHECK(allocated("  return (y + x.unsqueeze(0)).relu()") == 2);  // of other sizes
   CHECK(allocated("  return (y + x).relu().double()") == 2);
-  CHECK(allocated("  return (y + y.t().contiguous().t()).relu()") == 2);
+  CHECK(allocated("  return (y + y[:, :1]).relu()") == 2);
   CHECK(x.equal(numbers({20, 30}, at::kFloat)));
 }
