@@ -78,7 +78,16 @@ struct GroupBuffer {
 
 /// Where the elements of a buffer lie.
 struct BufferLayout : StridedLayout {
-  int64_t offset = 0;  // in bytes, from the tensor's first element
+  int64_t offset = 0;  // in bytes, from the first element of the tensor, or of its copy
+  /// A view that is a copy for this layout (`contiguous`), if kernels read what it is a copy of in its place: the
+  /// layout of the copy, on which those of results depend.
+  std::optional<StridedLayout> shown;
+  /// It is a view of a copy, which is made first (`reshape`).
+  struct Copy {
+    StridedLayout from, to;
+    int64_t offset;  // of what is copied, in bytes, from the tensor's first element
+  };
+  std::optional<Copy> copied;
   /// It is a view of this, to which the elements that lie there are copied.
   std::optional<PaddedLayout> padded;
   bool makes_channels_last = false;  // what is convolved

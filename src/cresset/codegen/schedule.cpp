@@ -55,7 +55,7 @@ class Scheduler {
  private:
   bool findLayouts() {
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      const StridedLayout& layout = inputs_[i];
+      const StridedLayout& layout = inputs_[i].shown ? *inputs_[i].shown : inputs_[i];
       if (layout.sizes.size() != group_.ranks[i]) return false;  // reductions name dimensions
       ScheduledValue& value = values_.emplace_back(ScheduledValue{layout, {}});
       for (const int64_t size : layout.sizes) {
@@ -67,6 +67,9 @@ class Scheduler {
     for (const Group::Step& step : group_.steps) {
       if (!(step.read ? addRead(*step.read, step.result) : step.contraction ? addContraction(step) : addStep(step)))
         return false;
+    }
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i].shown) values_[i].layout = inputs_[i];  // which loops go over
     }
     return true;
   }

@@ -106,6 +106,12 @@ class SequenceScheduler {
     for (size_t i = 0; i < buffers->size(); ++i) {
       const Located& value = values_[item.inputs[group.tensors[group.buffers[i].tensor]]];
       Place place = value.place;
+      if (const auto& copied = (*buffers)[i].copied) {
+        place.offset += copied->offset;
+        const Place to = newTemporary(copied->to, group.body.inputs[i]);
+        addCopy(group.body.inputs[i], copied->from, place, copied->to, to);
+        place = to;
+      }
       place.offset += (*buffers)[i].offset;
       if (const auto& padded = (*buffers)[i].padded) place = addPadded(*padded, group.body.inputs[i], place);
       if (schedule->packed[i]) {

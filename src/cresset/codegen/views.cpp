@@ -20,6 +20,55 @@ at::Tensor viewBy(const ViewCall& call, const at::Tensor& tensor) {
   return call.element < list.size() ? at::Tensor(list[call.element]) : at::Tensor();
 }
 
+/// In bytes.
+int64_t distance(const at::Tensor& from, const at::Tensor& to) {
+  return (to.storage_offset() - from.storage_offset()) * static_cast<int64_t>(to.itemsize());
+}
+
+/// The elements of the views where they lie in the tensor, whatever is a copy. Nothing if one of the views would have
+/// them in an order that no strides say.
+std::optional<BufferLayout> readInPlace(const GroupBuffer& buffer, const at::Tensor& tensor) {
+  at::Tensor seen = tensor, memory = tensor;
+  for (const ViewCall& call : buffer.views) {
+    seen = viewBy(call, seen);
+    if (!seen.defined()) return std::nullopt;
+    const at::Tensor next = viewBy(call, memory);
+    if (next.defined() && next.is_alias_of(memory)) memory = next;
+    if (memory.sizes() != seen.sizes()) return std::nullopt;
+  }
+  BufferLayout layout{layoutOf(memory), distance(tensor, memory), {}, {}, {}};
+  if (layoutOf(seen) != layout) layout.shown = layoutOf(seen);
+  return layout;
+}
+
+struct CopiedBuffer {
+  BufferLayout layout;
+  at::Tensor view;
+};
+
+/// The views, the first of which that is a copy is made as one. Nothing if one raises, or there are several copies.
+std::optional<CopiedBuffer> readFromCopy(const GroupBuffer& buffer, const at::Tensor& tensor) {
+  at::Tensor view = tensor, base = tensor;
+  std::optional<BufferLayout::Copy> copied;
+  for (const ViewCall& call : buffer.views) {
+    const at::Tensor next = viewBy(call, view);
+    if (!next.defined()) return std::nullopt;
+    if (!next.is_alias_of(view)) {
+      const bool has_same_sizes = next.sizes() == view.sizes();
+      if (copied || (!has_same_sizes && !next.is_contiguous())) return std::nullopt;
+      const StridedLayout from = layoutOf(view);
+      copied = {from, has_same_sizes ? layoutOf(next) : contiguousLayout(from.sizes), distance(base, view)};
+      base = next;
+    }
+    view = next;
+  }
+  return CopiedBuffer{{layoutOf(view), distance(base, view), {}, std::move(copied), {}}, view};
+}
+
+bool isPlain(const at::Tensor& view, const at::Tensor& tensor) {
+  return view.scalar_type() == tensor.scalar_type() && !view.is_neg() && !view.is_conj();
+}
+
 }  // namespace
 
 std::optional<std::vector<BufferLayout>> layoutsOfBuffers(const Group& group, std::span<const at::Tensor> tensors) {
@@ -28,16 +77,13 @@ std::optional<std::vector<BufferLayout>> layoutsOfBuffers(const Group& group, st
   std::vector<at::Tensor> views;
   for (const GroupBuffer& buffer : group.buffers) {
     const at::Tensor& tensor = tensors[buffer.tensor];
-    at::Tensor view = tensor;
-    for (const ViewCall& call : buffer.views) {
-      view = viewBy(call, view);
-      if (!view.defined()) return std::nullopt;
-    }
-    if (!view.is_alias_of(tensor) || view.scalar_type() != tensor.scalar_type() || view.is_neg() || view.is_conj())
-      return std::nullopt;
-    const int64_t elements = view.storage_offset() - tensor.storage_offset();
-    layouts.push_back({layoutOf(view), elements * static_cast<int64_t>(view.itemsize())});
-    views.push_back(std::move(view));
+    auto copied = readFromCopy(buffer, tensor);
+    if (!copied || !isPlain(copied->view, tensor)) return std::nullopt;
+    views.push_back(copied->view);
+    // What is read by index, and windows, are addressed by the strides that are known here.
+    std::optional<BufferLayout> in_place;
+    if (copied->layout.copied && !buffer.is_source && !buffer.windows) in_place = readInPlace(buffer, tensor);
+    layouts.push_back(in_place ? std::move(*in_place) : std::move(copied->layout));
   }
   for (size_t i = 0; i < views.size(); ++i) {
     const auto& windows = group.buffers[i].windows;
