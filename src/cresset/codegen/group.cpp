@@ -222,16 +222,6 @@ class GroupBuilder {
   }
 
  private:
-  static std::vector<at::ScalarType> dtypesOf(std::span<Value* const> values) {
-    std::vector<at::ScalarType> dtypes;
-    for (const Value* value : values) {
-      const auto dtype = dtypeOf(*value);
-      if (!dtype) throw Unsupported{"the dtype or rank of %" + value->debugName() + " is not known"};
-      dtypes.push_back(*dtype);
-    }
-    return dtypes;
-  }
-
   /// An operator whose elements are read by index.
   Fusibility read(const Node& node, const Operator& op, const IndexRule& rule) {
     const at::ScalarType dtype = dtypesOf(node.outputs().first(1))[0];
@@ -260,31 +250,19 @@ class GroupBuilder {
 
   /// An operator that adds elements, which the group computes, to elements of what is in memory.
   Fusibility addByIndex(const Node& node, const Operator& op, const IndexRule& rule) {
-    const auto require = [&](bool condition, const char* what) {
-      if (!condition) throw Unsupported{op.fullName() + what};
-    };
+    requireAddition(node, op, rule);
+    if (group_.reduces || group_.scans) throw Unsupported{op.fullName() + " of what is reduced, or computed in order"};
     const Value &target = *node.input(rule.source), &added = *node.input(*rule.added);
-    const at::ScalarType dtype = dtypesOf(node.outputs())[0];
-    const auto alpha = knownArgument(node, op, "alpha"), accumulates = knownArgument(node, op, "accumulate");
-    require(!alpha || alpha->toScalar().equal(1), " of a multiple");
-    require(!accumulates || accumulates->toBool(), " that does not accumulate");
-    require(dtypeOf(target) == dtype && dtypeOf(added) == dtype, " of several dtypes");
-    // Eager PyTorch adds up elements of half precision in float32 there.
-    require(registerType(dtype) == dtype, " of half precision");
-    require(rankOf(target) == rankOf(added) && rankOf(target) > 0, " of such dimensions");
-    require(!group_.reduces && !group_.scans, " of what is reduced, or computed in order");
     Group::Step step;
     step.read = IndexedRead{rule.form, read_sources_.at(&node), {}};
     std::optional<Register> offset;
     for (const Value* index : indicesOf(node, op, rule)) {
       step.read->indices.emplace_back();
       if (!index) continue;
-      require(!offset && (rule.form == IndexRule::Form::Along || rankOf(*index) == 1), " with several indices");
       offset = offsetOf(*index, op, rule);
       step.read->indices.back() = numberOf(*index);
       step.operands.push_back(numberOf(*index));
     }
-    require(offset.has_value(), " without indices");
     take(added);
     step.read->added = numberOf(added);
     step.operands.push_back(numberOf(added));
@@ -294,7 +272,7 @@ class GroupBuilder {
     additions_[node.output()] = {*offset, registers_.at(&added)};
     values_[node.output()] = group_.buffers.size() + group_.steps.size();
     group_.steps.push_back(std::move(step));
-    group_.dtypes.push_back(dtype);
+    group_.dtypes.push_back(*dtypeOf(added));
     group_.adds = true;
     Fusibility found;
     found.target = &target;
@@ -321,41 +299,28 @@ class GroupBuilder {
 
   /// What a loop of its own adds up, from each offset to the next.
   Fusibility readBags(const Node& node, const Operator& op, const IndexRule& rule, Group::Step step) {
-    const auto require = [&](bool condition, const char* what) {
-      if (!condition) throw Unsupported{op.fullName() + what};
-    };
-    for (size_t i = 1; i < node.outputs().size(); ++i)
-      require(node.output(i)->uses().empty(), " whose other results are used");
-    const auto known = [&](const char* name) { return knownArgument(node, op, name).value_or(c10::IValue()); };
-    const int64_t mode = known("mode").toInt();
-    require(mode == 0 || mode == 1, " of maxima");
-    require(known("padding_idx").isNone(), " with rows that are left out");
-    step.read->has_end = known("include_last_offset").toBool();
+    const BagCall call = bagCallOf(node, op, rule);
     const Value &index = *node.input(rule.index), &offsets = *node.input(rule.offsets);
-    const Value* weights = argumentNamed(node, op, "per_sample_weights");
-    const bool is_weighted = weights && weights->type()->kind() == c10::TypeKind::TensorType;
-    require(is_weighted || known("per_sample_weights").isNone(), " with weights that may be None");
-    require(dtypeOf(index) && dtypeOf(offsets) && rankOf(index) == 1 && rankOf(offsets) == 1, " of such dimensions");
-    require(dtypeOf(offsets) == at::kLong || dtypeOf(offsets) == at::kInt, " with offsets of another dtype");
     const at::ScalarType dtype = *dtypeOf(*node.output(0));
-    require(dtypeOf(*node.input(rule.source)) == dtype, " without the weight's dtype");
-    require(!is_weighted || (mode == 0 && dtypeOf(*weights) == dtype && rankOf(*weights) == 1), " with such weights");
-    require(c10::isFloatingType(dtype), " of integers");
+    step.read->has_end = call.has_end;
     step.read->offsets = read_offsets_.at(&node);
     const Register bytes = offsetOf(index, op, rule);
     step.read->indices = {numberOf(index)};
     step.operands = {numberOf(index)};
-    const Register length = addBounds(*step.read, *dtypeOf(offsets));
+    if (group_.body.bounds) throw Unsupported{"bags of several offsets"};
+    const BagBounds bounds =
+        boundsOfBags(builder_, *step.read, *dtypeOf(offsets), {addNumber(), addNumber(), addNumber()});
+    group_.body.bounds = {bounds.from, bounds.to};
     Register row = builder_.read(step.read->source, bytes, dtype);
-    if (is_weighted) {
-      take(*weights);
-      step.read->weights = numberOf(*weights);
-      row = builder_.add(Opcode::Mul, row, registers_.at(weights));
+    if (call.weights) {
+      take(*call.weights);
+      step.read->weights = numberOf(*call.weights);
+      row = builder_.add(Opcode::Mul, row, registers_.at(call.weights));
     }
     Register sum = builder_.add(Opcode::Sum, row);
-    if (mode == 1) {
+    if (call.is_mean) {
       const Register one = builder_.constant(at::kLong, int64_t{1});
-      const Register count = builder_.select(builder_.add(Opcode::Lt, length, one), one, length);
+      const Register count = builder_.select(builder_.add(Opcode::Lt, bounds.length, one), one, bounds.length);
       sum = builder_.add(Opcode::Div, sum, builder_.convert(count, builder_.typeOf(sum)));
     }
     Fusibility found;
@@ -365,33 +330,6 @@ class GroupBuilder {
     addResult(*node.output(0), builder_.roundTo(sum, dtype), std::move(step), found);
     found.is_reduced.resize(node.outputs().size());
     return found;
-  }
-
-  /// From one offset to the next or, for the last bag, to the end of the indices; each is looked at as an index is.
-  /// Returns how many there are.
-  Register addBounds(const IndexedRead& read, at::ScalarType dtype) {
-    const Register num_ends = addNumber(), stride = addNumber(),
-                   last = addNumber();  // of offsets that are allowed; in bytes
-    const Register zero = builder_.constant(at::kLong, int64_t{0}), one = builder_.constant(at::kLong, int64_t{1});
-    const Register where = builder_.where(read.offsets);
-    const Register is_last = builder_.add(Opcode::Eq, where, last), is_first = builder_.add(Opcode::Eq, where, zero);
-    const Register begin = builder_.convert(builder_.load(read.offsets, dtype), at::kLong);
-    const Register next = read.has_end ? stride : builder_.select(is_last, zero, stride);
-    Register end = builder_.convert(builder_.read(read.offsets, next, dtype), at::kLong);
-    const Register num_indices = builder_.add(Opcode::Sub, num_ends, one);
-    if (read.has_end) {
-      const Register rest = builder_.add(Opcode::Sub, num_indices, end);
-      builder_.add(Opcode::Index, builder_.select(is_last, rest, zero), one);
-    } else {
-      end = builder_.select(is_last, num_indices, end);
-    }
-    builder_.add(Opcode::Index, builder_.select(is_first, begin, zero), one);
-    const Register from = builder_.add(Opcode::Index, begin, num_ends);
-    const Register to = builder_.add(Opcode::Index, end, num_ends);
-    const Register length = builder_.add(Opcode::Index, builder_.add(Opcode::Sub, to, from), num_ends);
-    if (group_.body.bounds) throw Unsupported{"bags of several offsets"};
-    group_.body.bounds = {from, to};
-    return length;
   }
 
   void addSource(const Node& node, const Value& source) {

@@ -49,6 +49,83 @@ std::vector<const Value*> indicesOf(const Node& node, const Operator& op, const 
   return indices;
 }
 
+std::vector<at::ScalarType> dtypesOf(std::span<Value* const> values) {
+  std::vector<at::ScalarType> dtypes;
+  for (const Value* value : values) {
+    const auto dtype = dtypeOf(*value);
+    if (!dtype) throw Unsupported{"the dtype or rank of %" + value->debugName() + " is not known"};
+    dtypes.push_back(*dtype);
+  }
+  return dtypes;
+}
+
+void requireAddition(const Node& node, const Operator& op, const IndexRule& rule) {
+  const auto require = [&](bool condition, const char* what) {
+    if (!condition) throw Unsupported{op.fullName() + what};
+  };
+  const Value &target = *node.input(rule.source), &added = *node.input(*rule.added);
+  const at::ScalarType dtype = dtypesOf(node.outputs())[0];
+  const auto alpha = knownArgument(node, op, "alpha"), accumulates = knownArgument(node, op, "accumulate");
+  require(!alpha || alpha->toScalar().equal(1), " of a multiple");
+  require(!accumulates || accumulates->toBool(), " that does not accumulate");
+  require(dtypeOf(target) == dtype && dtypeOf(added) == dtype, " of several dtypes");
+  // Eager PyTorch adds up elements of half precision in float32 there.
+  require(registerType(dtype) == dtype, " of half precision");
+  require(rankOf(target) == rankOf(added) && rankOf(target) > 0, " of such dimensions");
+  size_t num_indices = 0;
+  for (const Value* index : indicesOf(node, op, rule)) {
+    if (!index) continue;
+    ++num_indices;
+    require(rule.form == IndexRule::Form::Along || rankOf(*index) == 1, " with an index of such dimensions");
+  }
+  require(num_indices == 1, " with several indices, or none");
+}
+
+BagCall bagCallOf(const Node& node, const Operator& op, const IndexRule& rule) {
+  const auto require = [&](bool condition, const char* what) {
+    if (!condition) throw Unsupported{op.fullName() + what};
+  };
+  for (size_t i = 1; i < node.outputs().size(); ++i)
+    require(node.output(i)->uses().empty(), " whose other results are used");
+  const auto known = [&](const char* name) { return knownArgument(node, op, name).value_or(c10::IValue()); };
+  const int64_t mode = known("mode").toInt();
+  require(mode == 0 || mode == 1, " of maxima");
+  require(known("padding_idx").isNone(), " with rows that are left out");
+  const Value &index = *node.input(rule.index), &offsets = *node.input(rule.offsets);
+  const Value* weights = argumentNamed(node, op, "per_sample_weights");
+  const bool is_weighted = weights && weights->type()->kind() == c10::TypeKind::TensorType;
+  require(is_weighted || known("per_sample_weights").isNone(), " with weights that may be None");
+  require(dtypeOf(index) && dtypeOf(offsets) && rankOf(index) == 1 && rankOf(offsets) == 1, " of such dimensions");
+  require(dtypeOf(offsets) == at::kLong || dtypeOf(offsets) == at::kInt, " with offsets of another dtype");
+  const at::ScalarType dtype = *dtypeOf(*node.output(0));
+  require(dtypeOf(*node.input(rule.source)) == dtype, " without the weight's dtype");
+  require(!is_weighted || (mode == 0 && dtypeOf(*weights) == dtype && rankOf(*weights) == 1), " with such weights");
+  require(c10::isFloatingType(dtype), " of integers");
+  return {mode == 1, known("include_last_offset").toBool(), is_weighted ? weights : nullptr};
+}
+
+BagBounds boundsOfBags(
+    KernelBuilder& builder, const IndexedRead& read, at::ScalarType dtype, const std::array<Register, 3>& numbers) {
+  const auto [num_ends, stride, last] = numbers;
+  const Register zero = builder.constant(at::kLong, int64_t{0}), one = builder.constant(at::kLong, int64_t{1});
+  const Register where = builder.where(read.offsets);
+  const Register is_last = builder.add(Opcode::Eq, where, last), is_first = builder.add(Opcode::Eq, where, zero);
+  const Register begin = builder.convert(builder.load(read.offsets, dtype), at::kLong);
+  const Register next = read.has_end ? stride : builder.select(is_last, zero, stride);
+  Register end = builder.convert(builder.read(read.offsets, next, dtype), at::kLong);
+  const Register num_indices = builder.add(Opcode::Sub, num_ends, one);
+  if (read.has_end) {
+    const Register rest = builder.add(Opcode::Sub, num_indices, end);
+    builder.add(Opcode::Index, builder.select(is_last, rest, zero), one);
+  } else {
+    end = builder.select(is_last, num_indices, end);
+  }
+  builder.add(Opcode::Index, builder.select(is_first, begin, zero), one);
+  const Register from = builder.add(Opcode::Index, begin, num_ends);
+  const Register to = builder.add(Opcode::Index, end, num_ends);
+  return {from, to, builder.add(Opcode::Index, builder.add(Opcode::Sub, to, from), num_ends)};
+}
+
 const Contraction* contractionOf(const ScalarBody& body, const Operator& op, const Node& node) {
   const auto groups = op.schema().argumentIndexWithName("groups");
   const bool has_groups = groups && knownValue(*node.input(static_cast<size_t>(*groups))) != c10::IValue(1);

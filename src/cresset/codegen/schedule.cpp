@@ -114,20 +114,11 @@ class Scheduler {
 
   /// Loops go over what is added; along the dimension that is indexed the result does not step.
   bool addAddition(const IndexedRead& read, const ResultRule& rule) {
-    const StridedLayout target = values_[read.source].layout;
-    const ScheduledValue index = values_[*read.indices.back()];
+    const StridedLayout& target = values_[read.source].layout;
     ScheduledValue& added = values_[*read.added];
     const size_t dim = read.indices.size() - 1;
     const bool is_along = read.form == IndexRule::Form::Along;
-    for (size_t d = 0; d < target.sizes.size(); ++d) {
-      const int64_t size = added.layout.sizes[d];
-      if (is_along && index.layout.sizes[d] != size) return false;
-      if (d == dim   ? !is_along && index.layout.sizes[0] != size
-          : is_along ? size > target.sizes[d]
-                     : size != target.sizes[d])
-        return false;
-      if (is_along || d == dim) variables_.unite(added.variables[d], index.variables[is_along ? d : 0]);
-    }
+    if (!uniteAdded(added, values_[*read.indices.back()], target.sizes, dim, is_along, variables_)) return false;
     const auto layout = layoutOfResult(std::vector{target}, rule);
     if (!layout) return false;
     ScheduledValue result{*layout, added.variables};
@@ -138,7 +129,7 @@ class Scheduler {
 
   bool addReadAt(const IndexedRead& read) {
     const ScheduledValue& index = values_[*read.indices.back()];
-    ScheduledValue result = resultOfRead(read, index.layout.sizes, index.variables, read.indices.size() - 1);
+    ScheduledValue result = resultOfRead(read, values_[read.source], index, read.indices.size() - 1, variables_);
     result.layout = contiguousLayout(std::move(result.layout.sizes));
     values_.push_back(std::move(result));
     return true;
@@ -208,7 +199,7 @@ class Scheduler {
     for (size_t d = 0; d < read.indices.size(); ++d) {
       if (!read.indices[d]) continue;
       const ScheduledValue& index = values_[*read.indices[d]];
-      if (!broadcastTo(index, *sizes, variables)) return false;
+      if (!broadcastTo(index, *sizes, variables, variables_)) return false;
       const bool is_expanded = operands.size() > 1 && index.layout.sizes != *sizes;
       indices.push_back(is_expanded ? StridedLayout{*sizes, broadcastStrides(index.layout, *sizes)} : index.layout);
       // Eager converts other integers to int64 then, which gives them other strides.
@@ -216,36 +207,13 @@ class Scheduler {
       first = std::min(first, d), last = d, ++count;
     }
     const bool is_together = last + 1 - first == count;
-    ScheduledValue result = resultOfRead(read, *sizes, variables, is_together ? first : 0);
+    ScheduledValue result =
+        resultOfRead(read, values_[read.source], {{*sizes, {}}, variables}, is_together ? first : 0, variables_);
     auto layout = layoutOfIndexed(result.layout, is_together ? first : 0, sizes->size(), indices);
     if (!layout) return false;
     result.layout = std::move(*layout);
     values_.push_back(std::move(result));
     return true;
-  }
-
-  /// The dimensions of the source, with others in the place of those that are indexed. Strides are those of the source,
-  /// and 0.
-  ScheduledValue resultOfRead(
-      const IndexedRead& read, const Sizes& index_sizes, const std::vector<int>& index_variables, size_t place) {
-    ScheduledValue& source = values_[read.source];
-    ScheduledValue result;
-    const auto add = [&](int64_t size, int64_t stride, int variable) {
-      result.layout.sizes.push_back(size);
-      result.layout.strides.push_back(stride);
-      result.variables.push_back(variable);
-    };
-    const auto addIndexed = [&] {
-      for (size_t d = 0; d < index_sizes.size(); ++d) add(index_sizes[d], 0, index_variables[d]);
-    };
-    for (size_t d = 0; d < source.variables.size(); ++d) {
-      if (d == place) addIndexed();
-      if (d < read.indices.size() && read.indices[d]) continue;
-      const int64_t size = source.layout.sizes[d];
-      if (size != 1) source.variables[d] = variables_.add(size);
-      add(size, source.layout.strides[d], source.variables[d]);
-    }
-    return result;
   }
 
   bool addContraction(const Group::Step& step) {
@@ -281,7 +249,8 @@ class Scheduler {
       result.variables.push_back(indices.variables.at(letter));
     }
     for (size_t i = 0; i < step.operands.size(); ++i) {
-      if (step.letters[i].empty() && !broadcastTo(values_[step.operands[i]], sizes, result.variables)) return false;
+      if (step.letters[i].empty() && !broadcastTo(values_[step.operands[i]], sizes, result.variables, variables_))
+        return false;
     }
     const size_t windows = step.operands[0];
     const bool is_channels_last = windows < inputs_.size() && inputs_[windows].makes_channels_last;
@@ -292,19 +261,6 @@ class Scheduler {
       if (indices.variables.at(letter) != kNone) reduced.push_back(indices.variables.at(letter));
     }
     values_.push_back(std::move(result));
-    return true;
-  }
-
-  /// Whether the operand can be broadcast to the sizes.
-  bool broadcastTo(const ScheduledValue& operand, const Sizes& sizes, std::vector<int>& variables) {
-    const size_t rank = operand.layout.sizes.size();
-    if (rank > sizes.size()) return false;
-    const size_t missing = sizes.size() - rank;
-    for (size_t d = 0; d < rank; ++d) {
-      const int64_t size = operand.layout.sizes[d];
-      if (size != 1 && size != sizes[missing + d]) return false;
-      if (size != 1) variables_.unite(variables[missing + d], operand.variables[d]);
-    }
     return true;
   }
 

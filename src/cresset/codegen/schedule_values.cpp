@@ -43,6 +43,54 @@ std::optional<int64_t> strideOfVector(const StridedLayout& layout) {
   return stride.value_or(1);
 }
 
+bool broadcastTo(const ScheduledValue& operand, const Sizes& sizes, std::vector<int>& variables, Variables& all) {
+  const size_t rank = operand.layout.sizes.size();
+  if (rank > sizes.size()) return false;
+  const size_t missing = sizes.size() - rank;
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t size = operand.layout.sizes[d];
+    if (size != 1 && size != sizes[missing + d]) return false;
+    if (size != 1) all.unite(variables[missing + d], operand.variables[d]);
+  }
+  return true;
+}
+
+ScheduledValue resultOfRead(
+    const IndexedRead& read, ScheduledValue& source, const ScheduledValue& index, size_t place, Variables& all) {
+  ScheduledValue result;
+  const auto add = [&](int64_t size, int64_t stride, int variable) {
+    result.layout.sizes.push_back(size);
+    result.layout.strides.push_back(stride);
+    result.variables.push_back(variable);
+  };
+  for (size_t d = 0; d < source.variables.size(); ++d) {
+    for (size_t k = 0; d == place && k < index.variables.size(); ++k) add(index.layout.sizes[k], 0, index.variables[k]);
+    if (d < read.indices.size() && read.indices[d]) continue;
+    const int64_t size = source.layout.sizes[d];
+    if (size != 1) source.variables[d] = all.add(size);
+    add(size, source.layout.strides[d], source.variables[d]);
+  }
+  return result;
+}
+
+bool uniteAdded(
+    ScheduledValue& added, const ScheduledValue& index, const Sizes& target, size_t dim, bool is_along,
+    Variables& all) {
+  for (size_t d = 0; d < target.size(); ++d) {
+    const int64_t size = added.layout.sizes[d];
+    if (is_along) {
+      if (index.layout.sizes[d] != size || (d != dim && size > target[d])) return false;
+      all.unite(added.variables[d], index.variables[d]);
+    } else if (d != dim) {
+      if (size != target[d]) return false;
+    } else {
+      if (index.layout.sizes[0] != size) return false;
+      all.unite(added.variables[d], index.variables[0]);
+    }
+  }
+  return true;
+}
+
 std::vector<int64_t> numbersOfReads(const Group& group, std::span<const ScheduledValue> values) {
   std::vector<int64_t> numbers;
   for (size_t i = 0; i < group.steps.size(); ++i) {

@@ -83,6 +83,19 @@ bool isRepeated(
     const std::vector<int>& reduced, const std::vector<int>& source, const std::vector<int>& outer,
     const Variables& variables);
 
+/// Whether the operand can be broadcast to the sizes. Then its dimensions go with the variables, one per size.
+bool broadcastTo(const ScheduledValue& operand, const Sizes& sizes, std::vector<int>& variables, Variables& all);
+
+/// The dimensions of the source, with those of `index`, whose sizes and variables count, in the place of those that are
+/// indexed. Strides are those of the source, and 0.
+ScheduledValue resultOfRead(
+    const IndexedRead& read, ScheduledValue& source, const ScheduledValue& index, size_t place, Variables& all);
+
+/// Whether what is added along a dimension has the sizes of the index and of what it is added to. Then its dimensions
+/// go with those of the index, which has all of them if it is `along`.
+bool uniteAdded(
+    ScheduledValue& added, const ScheduledValue& index, const Sizes& target, size_t dim, bool is_along, Variables& all);
+
 /// Of the result of at::index: `source` has the result's sizes, and strides of 0 along what is indexed.
 std::optional<StridedLayout> layoutOfIndexed(
     const StridedLayout& source, size_t place, size_t num_indexed, const std::vector<StridedLayout>& indices);
