@@ -212,11 +212,12 @@ bool Launch::isReady() const {
          std::all_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.kernel->function() != nullptr; });
 }
 
-/// Whether the output would be in the tensor's place as if it had been made anew.
+/// Whether the output would be in the tensor's place as if it had been made anew. Memory that comes from elsewhere than
+/// an allocator (a file, a user's) is not to be written to.
 static bool isAs(const at::Tensor& tensor, const codegen::StridedLayout& layout, at::ScalarType dtype, size_t bytes) {
   return tensor.scalar_type() == dtype && tensor.sizes() == c10::IntArrayRef(layout.sizes) &&
          tensor.strides() == c10::IntArrayRef(layout.strides) && tensor.storage_offset() == 0 &&
-         tensor.storage().nbytes() == bytes && !tensor.requires_grad() &&
+         tensor.storage().nbytes() == bytes && tensor.storage().resizable() && !tensor.requires_grad() &&
          tensor.is_inference() == c10::InferenceMode::is_enabled();
 }
 
