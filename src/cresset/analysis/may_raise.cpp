@@ -7,6 +7,7 @@
 
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
+#include "cresset/ops/basic.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_forms.h"
 #include "cresset/ops/operator_rows.h"
@@ -85,6 +86,58 @@ bool areParts(const Node& node) {
 bool isMatrixOrLess(const Node& node) {
   const auto tensor = node.input(0)->type()->cast<c10::TensorType>();
   return tensor && tensor->dim() && *tensor->dim() <= 2;
+}
+
+/// An int that is no less than 0: a constant, or what operators count.
+bool isCount(const Value& value) {
+  if (const auto number = constantAs<int64_t>(&value)) return *number >= 0;
+  return isBasic(value.node(), Basic::Size) || isBasic(value.node(), Basic::Length);
+}
+
+/// A list of such, which nothing else has.
+bool areCounts(const Value& list) {
+  if (const auto known = toIValue(&list)) {
+    return known->isIntList() && std::ranges::all_of(known->toIntVector(), [](int64_t number) { return number >= 0; });
+  }
+  if (list.uses().size() != 1) return false;
+  if (isBasic(list.node(), Basic::Sizes)) return true;
+  const auto elements = list.node()->inputs();
+  return list.node()->kind() == prim::ListConstruct &&
+         std::all_of(elements.begin(), elements.end(), [](const Value* element) { return isCount(*element); });
+}
+
+/// The options of a new tensor on this machine's memory, from input `first` on: dtype, layout, device, pinned memory
+/// and perhaps a memory format.
+bool areOptionsOfNew(const Node& node, size_t first) {
+  const auto inputs = node.inputs();
+  const auto isEither = [&](size_t i, auto holds) {
+    const auto known = i < inputs.size() ? toIValue(inputs[i]) : c10::IValue();
+    return known && (known->isNone() || holds(*known));
+  };
+  const auto isDtype = [](const c10::IValue& value) {
+    return value.isInt() && value.toInt() >= 0 && value.toInt() <= static_cast<int64_t>(at::kBFloat16) &&
+           !c10::isQIntType(static_cast<at::ScalarType>(value.toInt()));
+  };
+  return isEither(first, isDtype) && isEither(first + 1, [](const auto& layout) { return layout == c10::IValue(0); }) &&
+         isEither(first + 2, [](const auto& device) { return device.isDevice() && device.toDevice().is_cpu(); }) &&
+         isEither(first + 3, [](const auto& pinned) { return pinned == c10::IValue(false); }) &&
+         isEither(first + 4, [](const auto&) { return false; });
+}
+
+/// A tensor of such a kind like the first input, a tensor of the processor's memory whose dtype and rank are known.
+bool isLikeKnown(const Node& node) {
+  const auto tensor = node.input(0)->type()->cast<c10::TensorType>();
+  return tensor && tensor->dim() && tensor->scalarType() && !c10::isQIntType(*tensor->scalarType()) &&
+         tensor->device() && tensor->device()->is_cpu();
+}
+
+bool isNewLike(const Node& node) {
+  return isLikeKnown(node) && areOptionsOfNew(node, 1);
+}
+
+template <size_t sizes>
+bool isNewOfCounts(const Node& node) {
+  return areCounts(*node.input(sizes)) && (sizes == 0 || isLikeKnown(node)) && areOptionsOfNew(node, sizes + 1);
 }
 
 constexpr ColumnCell<Condition> kConditions[] = {
