@@ -111,7 +111,7 @@ bool areCounts(const Value& list) {
 bool areOptionsOfNew(const Node& node, size_t first) {
   const auto inputs = node.inputs();
   const auto isEither = [&](size_t i, auto holds) {
-    const auto known = i < inputs.size() ? toIValue(inputs[i]) : c10::IValue();
+    const auto known = i < inputs.size() ? toIValue(inputs[i]) : std::optional(c10::IValue());
     return known && (known->isNone() || holds(*known));
   };
   const auto isDtype = [](const c10::IValue& value) {
