@@ -37,13 +37,13 @@ class Origins:
     def __init__(self, num_calls, recorded, steps, places, names):
         self.num_calls, self.names = num_calls, dict(names)
         self.steps = {step[1]: step for step in (*steps, *recorded) if step[1] >= 0}
-        references = {}
+        known = {}  # identity of a place -> the same with a reference to the code
         self.places = []
         for step in steps:
-            code, position = places.get(id(step)) or places.get(step[1]) or places.get(step[2]) or (None, 0)
-            if code is not None and code not in references:
-                references[code] = weakref.ref(code)
-            self.places.append(None if code is None else (references[code], position))
+            place = places.get(id(step)) or places.get(step[1]) or places.get(step[2])
+            if place is not None and id(place) not in known:
+                known[id(place)] = weakref.ref(place[0]), place[1]
+            self.places.append(None if place is None else known[id(place)])
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,7 @@ from ._recording_values import (
     is_object,
     is_whole,
     owns_nothing,
+    places_of_cells,
 )
 from ._recording_writes import VIEW_ATTRIBUTES, Writes
 from ._rows import ATTRIBUTES
@@ -175,6 +176,8 @@ IS_EQUAL = (EQ, NE)
 READS = {"LoadSlot", "LoadConst", "LoadGlobal", "LoadCell", "LoadFree", "DictItem", "ClassItem"}
 #: What a compiled graph saves by each of its calls, in steps of plans, of which each takes some 6 ns.
 STEPS_OF_CALL = 50
+#: Whether LOAD_FAST also loads cells, for inner functions.
+LOADS_CELLS = sys.version_info >= (3, 13)
 #: Intrinsics of CPython 3.12 that were instructions before.
 INTRINSICS = {5: "UNARY_POSITIVE", 6: "LIST_TO_TUPLE"}
 
@@ -204,6 +207,7 @@ class Recorder(
 
     def __init__(self, code, position, view, options):
         self.steps = []
+        self.made_by = {}  # register -> the step that was recorded for it
         self.num_registers = 0
         self.num_calls = 0
         self.num_saved = 0  # instructions' worth of work that CPython would do
@@ -263,6 +267,7 @@ class Recorder(
         self.options = options
         self.number = options.num_recordings
         self.start = position
+        self.heads = set(loops_of(code).values())  # where its loops begin
         self.num_variables = view.num_variables
         # Places whose objects something outside of the frame has, so that they live when the variables have others.
         self.held = {place for place in range(self.num_variables + view.depth) if view.is_held(place)}
@@ -289,7 +294,8 @@ class Recorder(
         self.places[register] = self.here
         if self.options.fullgraph:
             self.ways[register] = self.calls_to_here()
-        self.steps.append((kind, register, a, b, object, tuple(inputs)))
+        self.made_by[register] = step = (kind, register, a, b, object, tuple(inputs))
+        self.steps.append(step)
         if kind in READS:
             self.read.add(register)
         elif self.of_contents and not self.of_contents.isdisjoint((a, *inputs)):
@@ -362,7 +368,9 @@ class Recorder(
         if not is_object(value):
             raise NoRow("there is no object here")
         if value.register is None:
-            if isinstance(value, Keywords) and value.source is not None:
+            if type(value) is Value:
+                value.register = self.emit("LoadConst", object=value.object)
+            elif isinstance(value, Keywords) and value.source is not None:
                 value.register = value.source
             elif isinstance(value, Keywords):
                 inputs = [self.register(item) for item in value.items.values()]
@@ -469,7 +477,7 @@ class Recorder(
         return not any("__bool__" in c.__dict__ or "__len__" in c.__dict__ for c in type(object).__mro__)
 
     def is_tensor(self, value):
-        return value is not NULL and isinstance(value, Value) and type(value.object) in TENSORS
+        return isinstance(value, Value) and type(value.object) in TENSORS
 
     def is_number(self, value):
         return isinstance(value, Value) and not isinstance(value, Fresh) and type(value.object) in NUMBERS
@@ -477,26 +485,29 @@ class Recorder(
     # ---- What capture.cpp calls
 
     def step(self, view, opcode, argument):
+        """True if `after` is to be called, False if it need not; the code of the frame that the instruction enters; or what
+        ends the recording: a plan, None, an exception for the program."""
         frame = self.frames[-1]
         name = dis.opname[opcode]
         row = getattr(self, name, None)
-        self.here = (frame.code, view.position)
-        frame.position, self.view = view.position, view
+        position = view.position
+        self.here = (frame.code, position)
+        frame.position, self.view = position, view
         try:
             if row is None:
                 raise NoRow(f"the instruction {name}")
             if len(self.frames) == 1 and self.is_clean(frame, name in RETURNS):
-                self.take_checkpoint(view.position, frame)
-                is_loop = (
-                    self.num_calls and view.position in loops_of(frame.code).values() and view.position != self.start
-                )
+                self.take_checkpoint(position, frame)
+                is_loop = self.num_calls and position != self.start and position in self.heads
                 if is_loop and self.options.is_simple:  # the first iteration has the plan of those that follow
                     raise NoRow("the next iteration of a loop")
             self.pending = self.entering = self.site = None
             self.has_returned = False
             row(view, frame, argument)
             self.num_saved += 1
-            return True if self.entering is None else self.entering.code
+            if self.entering is not None:
+                return self.entering.code
+            return self.pending is not None or self.raised is not None or bool(self.unseen)
         except NoRow as reason:
             refusal = self.stopped(reason)
             if refusal is not None:
@@ -941,23 +952,16 @@ class Recorder(
 
     @staticmethod
     def with_last_uses(steps, outputs):
-        kept = {register for _, register in outputs}
-        last = {}
-        for at, (kind, target, a, _, _, inputs) in enumerate(steps):
-            for register in inputs if kind in OF_PLACES else (a, *inputs):
-                last[register] = at
-            last.setdefault(target, at)
-        dead = {}
-        for register, at in last.items():
-            if register >= 0 and register not in kept:
-                dead.setdefault(at, []).append(register)
-        written = set()
+        written = {step[1] for step in steps if step[1] >= 0}
+        ended = written.difference(register for _, register in outputs)  # before the steps that are still to be seen
         result = []
-        for at, (kind, target, a, b, object, inputs) in enumerate(steps):
-            if target >= 0:
-                written.add(target)
-            ended = tuple(r for r in dead[at] if r in written) if at in dead else ()
-            result.append((kind, target, a, b, object, inputs, ended))
+        for step in reversed(steps):
+            kind, target, a, _, _, inputs = step
+            registers = (target, *inputs) if kind in OF_PLACES else (target, a, *inputs)
+            last = ended.intersection(registers)
+            ended -= last
+            result.append((*step, tuple(last)))
+        result.reverse()
         return result
 
     def before_effect(self):
@@ -1044,9 +1048,10 @@ class Recorder(
         return frame.variables[index]
 
     def LOAD_FAST(self, view, frame, argument):
-        # From 3.13 on it also loads cells, for inner functions.
-        is_cell = sys.version_info >= (3, 13) and argument in frame.places_of_cells
-        frame.stack.append((self.cell if is_cell else self.variable)(view, frame, argument))
+        if LOADS_CELLS and argument in places_of_cells(frame.code):
+            frame.stack.append(self.cell(view, frame, argument))
+        else:
+            frame.stack.append(self.variable(view, frame, argument))
 
     LOAD_FAST_CHECK = LOAD_FAST
 
@@ -1108,6 +1113,11 @@ class Recorder(
             self.has_let_go = True
         self.frees(value, (frame, place))
 
+    def slot_of_register(self, register):
+        """The place of the plan's own frame that a register was read from; None if it is not one."""
+        step = self.made_by.get(register)
+        return step[2] if step is not None and step[0] == "LoadSlot" else None
+
     def frees(self, value, variable=None):
         """Before something is no longer referred to, which the plan, or the recording, holds until it ends: only then would
         its finalizer run, and weak references to it find nothing."""
@@ -1120,7 +1130,7 @@ class Recorder(
             return  # before all steps are looked at
         if self.is_held(value, variable):
             return
-        place = next((step[2] for step in self.steps if step[:2] == ("LoadSlot", value.register)), None)
+        place = self.slot_of_register(value.register)
         if place in self.held:
             self.to_be_held.add(place)
             return

@@ -106,6 +106,7 @@ from ._rows import (
     counts_calls,
     decisive_arguments,
     effect_of,
+    identities,
     is_disabled,
     is_functional,
     is_given_in_place,
@@ -154,6 +155,14 @@ REPLACE_CODE = collections.namedtuple("Fields", "a")._replace.__code__  # noqa: 
 OF_ROWS = {itertools.product: None, itertools.combinations: 1, itertools.permutations: 1}
 if hasattr(itertools, "pairwise"):
     OF_ROWS[itertools.pairwise] = 0
+
+
+# What a row asks of each callee, by identity.
+ASKS_FOR_CLASSES, ASKS_FOR_CONTENTS = identities(HAS_TORCH_FUNCTION), identities(OF_CONTENTS)
+MAKES_CONTEXT, METHOD_OF_CONTEXT = identities(CONTEXTS), identities(OF_CONTEXT.values())
+METHOD_OF_DICT = identities((*DICT_METHODS.values(), *VIEWS_OF_ORDERED))
+COMPUTES_BINARY, MAKES_ROWS, MAKES_LIMITS = map(identities, (BINARY[:NUM_BINARY], OF_ROWS, LIMITS))
+REGISTERS_HOOK = identities(OF_TENSORS.values())
 
 
 class SavedPythonRandom:
@@ -246,7 +255,7 @@ class Calls:
             return
         if not isinstance(callee, Value) or isinstance(callee, Fresh):
             raise NoRow("a call of no object")
-        if len(arguments) == 1 and any(callee.object is function for function in (min, max)):
+        if len(arguments) == 1 and (callee.object is min or callee.object is max):
             self.call_over(callee, arguments, names)
             return
         if (self.stores or self.swapped) and was_added(callee.object):
@@ -254,7 +263,9 @@ class Calls:
         is_number = callee.object is float or callee.object is int
         if is_number and len(arguments) == 1 and not names and self.call_number(callee, arguments[0]):
             return
-        if is_functional(callee.object) or is_in_place(callee.object):
+        if issubclass(type(callee.object), torch.nn.Module):  # before all that is known by name
+            self.call_module(view, frame, callee, arguments, names)
+        elif is_functional(callee.object) or is_in_place(callee.object):
             self.call_functional(callee, arguments, names)
         elif callee.object is CAST and len(arguments) == 2 and not names:
             self.identical(callee)
@@ -289,7 +300,7 @@ class Calls:
         elif callee.object is itertools.chain:
             self.identical(callee)
             self.call_chain(arguments, names)
-        elif any(callee.object is kind for kind in CONTEXTS):
+        elif id(callee.object) in MAKES_CONTEXT:
             self.call_context(callee, arguments, names)
         elif callee.object is list.append:
             self.call_append(callee, arguments, names)
@@ -326,36 +337,36 @@ class Calls:
             if not arguments or type(arguments[0]) is not Value or type(arguments[0].object) is not DEQUE:
                 raise NoRow(f"a call of deque.{callee.object.__name__}")
             self.call_of_there(callee.object.__name__, arguments, names)
-        elif any(callee.object is method for method in OF_CONTEXT.values()):
+        elif id(callee.object) in METHOD_OF_CONTEXT:
             self.call_of_context(callee, arguments, names)
         elif callee.object is str:
             self.call_str(callee, arguments, names)
-        elif any(callee.object is method for method in (*DICT_METHODS.values(), *VIEWS_OF_ORDERED)):
+        elif id(callee.object) in METHOD_OF_DICT:
             self.identical(callee)
             self.call_keywords(callee, arguments, names)
         elif callee.object is super:
             self.call_super(view, frame, callee, arguments, names)
         elif callee.object is functools.reduce:
             self.call_reduce(callee, arguments, names)
-        elif any(callee.object is function for function in BINARY[:NUM_BINARY]) and len(arguments) == 2:
+        elif id(callee.object) in COMPUTES_BINARY and len(arguments) == 2:
             self.identical(callee)
             frame.stack += arguments
             number = next(place for place, function in enumerate(BINARY) if callee.object is function)
             self.BINARY_OP(view, frame, number)
-        elif any(callee.object is kind for kind in OF_ROWS):
+        elif id(callee.object) in MAKES_ROWS:
             self.call_rows(callee, arguments, names)
         elif callee.object is itertools.accumulate:
             self.call_accumulate(callee, arguments, names)
         elif callee.object is map:
             self.call_map(callee, arguments, names)
-        elif any(callee.object is kind for kind in (range, enumerate, zip)):
+        elif callee.object is range or callee.object is enumerate or callee.object is zip:
             (self.call_range if callee.object is range else self.call_pairs)(callee, arguments, names)
         elif callee.object is any or callee.object is all:
             self.call_any_or_all(callee, arguments, names)
         elif callee.object is bool and len(arguments) == 1 and not names:
             self.identical(callee)
             self.pending = self.constant(self.pin(arguments[0]))
-        elif any(callee.object is function for function in (list, tuple, sum)):
+        elif callee.object is list or callee.object is tuple or callee.object is sum:
             self.call_over(callee, arguments, names)
         elif type(callee.object) is types.MethodType:
             self.call_method(view, frame, callee, arguments, names)
@@ -365,7 +376,7 @@ class Calls:
             self.call_reference(callee, arguments, names)
         elif callee.object is SIGNATURE:
             self.call_signature(callee, arguments, names)
-        elif any(callee.object is kind for kind in LIMITS):
+        elif id(callee.object) in MAKES_LIMITS:
             self.call_limits(callee, arguments, names)
         elif callee.object is len:
             self.call_len(callee, arguments, names)
@@ -404,7 +415,7 @@ class Calls:
             self.call_backward(callee, arguments, names)
         elif callee.object is REQUIRES_GRAD:
             self.call_requires_grad(callee, arguments, names)
-        elif any(callee.object is function for function in OF_TENSORS.values()):
+        elif id(callee.object) in REGISTERS_HOOK:
             self.call_register_hook(callee, arguments, names)
         elif callee.object is functional_call:
             self.call_functional_call(view, frame, callee, arguments, names)
@@ -412,8 +423,6 @@ class Calls:
             self.call_disabled(view, frame, callee, arguments, names)
         elif type(callee.object) is types.FunctionType:
             self.call_function(callee, arguments, names)
-        elif issubclass(type(callee.object), torch.nn.Module):
-            self.call_module(view, frame, callee, arguments, names)
         elif callee.object is dict:
             self.call_dict(callee, arguments, names)
         elif callee.object is set:
@@ -449,12 +458,12 @@ class Calls:
             if code is None:
                 raise NoRow(f"a {callee.object.__qualname__} with other code")
             self.check("CheckCode", self.register(callee), object=code)
-        if any(callee.object is function for function in HAS_TORCH_FUNCTION):
+        if id(callee.object) in ASKS_FOR_CLASSES:
             for value in arguments:
                 self.argument(value)
             self.pending = self.constant(False)  # all are plain tensors and the like
             return
-        if any(callee.object is each for each in (torch.tensor, torch.as_tensor)) and arguments:
+        if (callee.object is torch.tensor or callee.object is torch.as_tensor) and arguments:
             first = arguments[0]
             is_there = type(first) is Value and type(first.object) in (list, tuple) and 0 < len(first.object) <= 32
             if is_there and all(type(item) in (int, float, bool) for item in first.object):
@@ -483,7 +492,7 @@ class Calls:
             what = f"a call of {callee.object.__name__} in place"
             part = self.part_written(callee, arguments, names)
             owned = self.writes(arguments[0] if arguments else NULL, what, arguments[1:], *part)
-        is_of_contents = any(callee.object is function for function in OF_CONTENTS)
+        is_of_contents = id(callee.object) in ASKS_FOR_CONTENTS
         if is_of_contents and self.options.backend is not None:
             raise NoRow(f"a tensor's {callee.object.__name__}")
         inputs = [self.register(value) for value in arguments]
@@ -703,12 +712,14 @@ class Calls:
 
     def is_found(self, value):
         """Whether it was there when the plan began: variables, attributes, elements have it."""
-        steps = {step[1]: step for step in self.steps}
         todo = [value.register]
         while todo:
-            step = steps.get(todo.pop())
-            if step is None:  # a constant
+            found = todo.pop()
+            if found is None:  # a constant
                 continue
+            step = self.made_by.get(found)
+            if step is None:  # of a checkpoint or a transform
+                return False
             kind, register, a, b, _, inputs = step
             if not (kind.startswith("Load") or kind in FOUND):
                 return False
@@ -722,8 +733,7 @@ class Calls:
             for place, other in frame.variables.items():
                 if getattr(other, "register", None) == value.register and (frame, place) != variable:
                     return True
-        is_slot = any(step[:2] == ("LoadSlot", value.register) for step in self.steps)
-        return self.is_found(value) and not is_slot
+        return self.slot_of_register(value.register) is None and self.is_found(value)
 
     def call_signature(self, callee, arguments, names):
         """`inspect.signature` of a function or method in Python."""

@@ -8,6 +8,7 @@ from importlib.machinery import ModuleSpec
 import torch
 
 from . import _frames
+from ._frames import member_of
 from ._recording_caches import CACHED
 from ._recording_defaults import DEFAULTDICT
 from ._recording_functions import FunctionContext
@@ -39,6 +40,7 @@ from ._recording_values import (
     PLAIN,
     PROP_GETATTR,
     PROP_GETATTR_CODE,
+    PROP_MODULE,
     STATIC_CLASS,
     BoundMethod,
     DefaultKeywords,
@@ -162,7 +164,7 @@ class Objects:
             self.super_attribute(frame, owner, name, as_method)
             return
         if isinstance(owner, NamedTuple):
-            found = next((base.__dict__[name] for base in owner.kind.__mro__ if name in base.__dict__), None)
+            found = member_of(owner.kind, name)
             if as_method and type(found) is types.FunctionType and looks_up_plainly(owner.kind):
                 self.push_method(frame, self.member_of_class(owner.owner, name), owner)
             else:
@@ -190,7 +192,7 @@ class Objects:
         if self.is_tensor(owner):
             self.tensor_attribute(frame, owner, name, as_method)
             return
-        if issubclass(type(object), torch.backends.PropModule):
+        if issubclass(type(object), PROP_MODULE):
             self.backend_attribute(frame, owner, name, as_method)
             return
         if issubclass(type(object), type):
@@ -328,16 +330,13 @@ class Objects:
         if owner.register is None or key not in self.checked:
             self.versioned(owner)
             self.checked[("class", owner.register, kind)] = True
-        for base in kind.__mro__:
-            if name in base.__dict__:
-                return base.__dict__[name]
-        return None
+        return member_of(kind, name)
 
     def special_method(self, owner, name):
         """The function, in Python, that an operator calls of an object's class; None if there is none."""
         if not isinstance(owner, Value) or isinstance(owner, Fresh) or self.is_tensor(owner):
             return None
-        found = next((base.__dict__[name] for base in type(owner.object).__mro__ if name in base.__dict__), None)
+        found = member_of(type(owner.object), name)
         if type(found) is not types.FunctionType:
             return None
         self.class_attribute(owner, name, plainly=True)
@@ -346,7 +345,7 @@ class Objects:
     def member_of_class(self, owner, name):
         """What a class has as an attribute that does not depend on how it is asked: a function, a constant."""
         kind, meta = owner.object, type(owner.object)
-        of_meta = next((base.__dict__[name] for base in meta.__mro__ if name in base.__dict__), None)
+        of_meta = member_of(meta, name)
         if meta.__getattribute__ is type.__getattribute__ and any(of_meta is each for each in NAMES_OF_CLASSES):
             self.member_version(owner)
             register = self.emit("GetAttr", self.register(owner), object=name)
@@ -358,7 +357,7 @@ class Objects:
         if meta is not type:
             self.versioned(owner)
         self.member_version(owner)
-        found = next((base.__dict__[name] for base in kind.__mro__ if name in base.__dict__), NULL)
+        found = member_of(kind, name, NULL)
         if found is NULL:
             raise NoRow(f"no attribute {name}")
         register = self.emit("ClassMember", self.register(owner), object=name)
@@ -403,7 +402,7 @@ class Objects:
 
     def field_of(self, owner, name):
         """An element of a tuple that the plan makes, by its name."""
-        found = next((base.__dict__[name] for base in owner.kind.__mro__ if name in base.__dict__), None)
+        found = member_of(owner.kind, name)
         if type(found) is not FIELD or not looks_up_plainly(owner.kind):
             raise NoRow(f"a {owner.kind.__name__}'s {name}")
         return owner.items[place_of_field(found)]
@@ -504,13 +503,12 @@ class Objects:
     @staticmethod
     def names_of(object):
         """The object's __dict__, found without running code of its class; None if it has none."""
-        for base in type(object).__mro__:
-            if "__dict__" in base.__dict__:
-                is_own = type(base.__dict__["__dict__"]) is not types.GetSetDescriptorType
-                if is_own and base is not types.ModuleType:
-                    raise NoRow("a class with a __dict__ of its own")
-                return OBJECT_GETATTRIBUTE(object, "__dict__")
-        return None
+        found = member_of(type(object), "__dict__", NULL)
+        if found is NULL:
+            return None
+        if type(found) is not types.GetSetDescriptorType and found is not NAMES_OF_MODULE:
+            raise NoRow("a class with a __dict__ of its own")
+        return OBJECT_GETATTRIBUTE(object, "__dict__")
 
     def instance_dict(self, owner):
         key = ("dict", self.register(owner))

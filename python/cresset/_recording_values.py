@@ -2,8 +2,10 @@
 
 import collections
 import contextvars
+import functools
 import gc
 import inspect
+import operator
 import types
 import typing
 import weakref
@@ -11,6 +13,7 @@ import weakref
 import torch
 
 from . import _C, _frames
+from ._frames import member_of
 
 END = "the end of the function"
 PROLOGUE = "the frame is not made yet"
@@ -64,7 +67,8 @@ OBJECT_SETATTR = object.__setattr__
 DESCRIPTORS = (types.WrapperDescriptorType, types.MethodDescriptorType)
 AS_THEY_ARE = (types.FunctionType, *DESCRIPTORS)
 OBJECT_INIT = object.__init__
-PROP_GETATTR = torch.backends.PropModule.__dict__.get("__getattr__")  # of the modules of torch.backends
+PROP_MODULE = torch.backends.PropModule
+PROP_GETATTR = PROP_MODULE.__dict__.get("__getattr__")  # of the modules of torch.backends
 PROP_GETATTR_CODE = getattr(PROP_GETATTR, "__code__", None)
 ITERATIONS = {
     f: f.__code__ for f in (torch.nn.Sequential.__iter__, torch.nn.ModuleList.__iter__, torch.nn.ModuleDict.__iter__)
@@ -125,12 +129,14 @@ def _operators_of(kind):
 
 
 _operators = {kind: _operators_of(kind) for kind in TENSORS}
-_codes_of_operators = [
-    (method, method.__code__)
+_operators_in_python = {
+    id(method): method
     for methods in _operators.values()
     for method in methods.values()
     if type(method) is types.FunctionType
-]
+}
+_code_of = operator.attrgetter("__code__")
+_codes_of_operators = [*map(_code_of, _operators_in_python.values())]
 _seen_versions = {}  # of the classes in TENSORS: the last in which their operators were torch's
 
 
@@ -144,7 +150,7 @@ def has_own_operators(kind):
         if now.keys() != then.keys() or any(now[name] is not then[name] for name in then):
             return False
         _seen_versions[kind] = version
-    return all(method.__code__ is code for method, code in _codes_of_operators)
+    return all(map(operator.is_, map(_code_of, _operators_in_python.values()), _codes_of_operators))
 
 
 def graph_break():
@@ -587,14 +593,17 @@ def place_of_field(descriptor):
     return descriptor.__reduce__()[1][0]
 
 
+LOOKUPS = {id(base.__getattribute__) for base in (object, tuple, dict, list, property)}
+
+
 def looks_up_plainly(kind):
     """Whether attributes of its objects are looked up as object.__getattribute__ does."""
-    return any(kind.__getattribute__ is base.__getattribute__ for base in (object, tuple, dict, list, property))
+    return id(kind.__getattribute__) in LOOKUPS
 
 
 def has_finalizer(kind):
     """Whether code of the program may run when an object is freed."""
-    return kind in SUSPENDED or any("__del__" in base.__dict__ for base in kind.__mro__)
+    return kind in SUSPENDED or member_of(kind, "__del__", NULL) is not NULL
 
 
 OWNING_NOTHING = {
@@ -641,7 +650,7 @@ def is_watched(object):
 
 def is_of_tuples(kind):
     """Whether it is a class of named tuples, or derived from one."""
-    new = next((base.__dict__["__new__"] for base in kind.__mro__ if "__new__" in base.__dict__), None)
+    new = member_of(kind, "__new__")
     return issubclass(kind, tuple) and type(new) is staticmethod and kind.__init__ is OBJECT_INIT
 
 
@@ -717,11 +726,14 @@ def is_object(value):
 
 def is_whole(value):
     """Whether a plan can have an object for it and all that it holds."""
+    if type(value) is Value:
+        return True
     if isinstance(value, Fresh):
         return all(map(is_whole, value.items))
     return all(map(is_whole, value.items.values())) if isinstance(value, Keywords) else is_object(value)
 
 
+@functools.lru_cache(256)
 def places_of_cells(code):
     """Of variables that functions share, by the names in the order of CPython's frames."""
     shared = {*code.co_cellvars, *code.co_freevars}
@@ -736,7 +748,6 @@ class FrameShadow:
         self.variables = {}
         self.seen, self.are_whole = {}, True  # a copy of them, and whether a plan can have objects for all
         self.cells = {}  # by place
-        self.places_of_cells = places_of_cells(code)
         flags = code.co_flags
         self.num_arguments = code.co_argcount + code.co_kwonlyargcount + bool(flags & 0x4) + bool(flags & 0x8)
         self.stack = []

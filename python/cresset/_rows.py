@@ -224,6 +224,15 @@ def add_functional(function):
     _codes[id(function)] = function.__code__
 
 
+def identities(objects):
+    """Of objects that live for ever: whether something is one of them is whether its identity is one of these."""
+    return frozenset(map(id, objects))
+
+
+_random_calls = identities((*RANDOM, *RANDOM_IN_PLACE))
+_of_state = identities(OF_STATE)
+
+
 def was_added(function):
     """Whether only its author says that it is such."""
     return id(function) in _added
@@ -248,7 +257,7 @@ def is_of_numbers(function):
 
 def computes(function):
     """Whether a call does work that a plan saves something of."""
-    return not is_of_numbers(function) and not any(function is one for one in OF_STATE)
+    return not is_of_numbers(function) and id(function) not in _of_state
 
 
 def is_functional_attribute(name, descriptor):
@@ -340,7 +349,7 @@ def refused_arguments(function, arguments, names):
 
 def has_known_generator(function, arguments, names):
     """Whether a call draws random numbers from a generator of the CPU that it names, or from the default one."""
-    if not any(function is one for one in (*RANDOM, *RANDOM_IN_PLACE)):
+    if id(function) not in _random_calls:
         return False
     generator = getattr(argument_of(arguments, names, "generator", len(arguments)), "object", NotImplemented)
     return generator is None or (type(generator) is torch.Generator and generator.device.type == "cpu")
@@ -357,7 +366,7 @@ def _is_of_numbers(value):
 def effect_of(function, arguments, names):
     """What a call that is not refused does besides: "" nothing, "random" draws random numbers, "statistics" writes to some
     arguments, which come with it, as does the generator that random numbers are drawn from, if it is not the default one."""
-    if any(function is one for one in (*RANDOM, *RANDOM_IN_PLACE)):
+    if id(function) in _random_calls:
         generator = argument_of(arguments, names, "generator", len(arguments))
         return "random", [] if generator is None or generator.object is None else [generator]
     wanted = ONLY_WITH.get(function, ())

@@ -436,10 +436,25 @@ class ViewOf {
   View* view_ = nullptr;
 };
 
+/// Names of the recorder's methods that are called for each instruction.
+struct Methods {
+  PyObject* step = PyUnicode_InternFromString("step");
+  PyObject* after = PyUnicode_InternFromString("after");
+  PyObject* leaving = PyUnicode_InternFromString("leaving");
+};
+
+const Methods& methods() {
+  static const Methods of_recorder;
+  return of_recorder;
+}
+
 /// A call of the recorder with the view and two numbers; a new reference, null if the recording is over.
-PyObject* tell(Recording& mine, const char* method, ViewOf& view, int first, int second) {
+PyObject* tell(Recording& mine, PyObject* method, ViewOf& view, int first, int second) {
   Quiet quiet(mine.time);
-  PyObject* result = PyObject_CallMethod(mine.recorder, method, "Oii", view.get(), first, second);
+  PyObject* arguments[] = {mine.recorder, view.get(), PyLong_FromLong(first), PyLong_FromLong(second)};
+  PyObject* result = PyObject_VectorcallMethod(method, arguments, 4, nullptr);
+  Py_XDECREF(arguments[2]);
+  Py_XDECREF(arguments[3]);
   if (result == nullptr) abandon(mine);
   return result;
 }
@@ -453,12 +468,14 @@ bool isRefusal(PyObject* answer) {
 }
 
 /// What the recorder makes of the instruction that comes. Returns a plan if the recording ends before it (or None, if
-/// there is none; or an exception that the program is to get), or null while it goes on.
-PyObject* follow(Recording& mine, ViewOf& view, const Machine& machine) {
-  PyObject* answer = tell(mine, "step", view, machine.instruction->opcode, machine.instruction->argument);
+/// there is none; or an exception that the program is to get), or null while it goes on; then `sees_result` says
+/// whether it is to be told when the instruction has run.
+PyObject* follow(Recording& mine, ViewOf& view, const Machine& machine, bool& sees_result) {
+  PyObject* answer = tell(mine, methods().step, view, machine.instruction->opcode, machine.instruction->argument);
+  sees_result = answer != Py_False;
   if (answer == nullptr) return Py_NewRef(Py_None);
   mine.callee = nullptr;
-  if (answer == Py_True || PyCode_Check(answer)) {
+  if (PyBool_Check(answer) || PyCode_Check(answer)) {
     if (PyCode_Check(answer)) mine.callee = answer;  // the function that is called keeps it
     Py_DECREF(answer);
     return nullptr;
@@ -602,8 +619,8 @@ class CapturedFrame {
   /// False with an exception set.
   bool tellAfter() {
     Recording* active = current();
-    if (active == nullptr) return true;
-    PyObject* answer = tell(*active, "after", view_, machine_.instruction->opcode, machine_.next);
+    if (active == nullptr || !sees_result_) return true;
+    PyObject* answer = tell(*active, methods().after, view_, machine_.instruction->opcode, machine_.next);
     if (isRefusal(answer)) return false;
     Py_XDECREF(answer);
     return true;
@@ -733,7 +750,7 @@ class CapturedFrame {
 
   /// The recorder has to know of the frame's end: it may also be that the rest of the frame is CPython's.
   void leaveInlined() {
-    if (inlined_ != nullptr && inlined_->alive) Py_XDECREF(tell(*inlined_, "leaving", view_, 0, 0));
+    if (inlined_ != nullptr && inlined_->alive) Py_XDECREF(tell(*inlined_, methods().leaving, view_, 0, 0));
   }
 
   /// False with an exception set.
@@ -743,7 +760,7 @@ class CapturedFrame {
       drop();
       return true;
     }
-    PyObject* plan = follow(*active, view_, machine_);
+    PyObject* plan = follow(*active, view_, machine_, sees_result_);
     if (plan == nullptr) {
       if (inlined_ == nullptr) recorded_.push_back(instructions_.indexOf(*machine_.instruction));
       return true;
@@ -837,6 +854,7 @@ class CapturedFrame {
   long evaluated_ = 0;               // instructions that were run here
   long saved_ = 0;                   // by plans, less what was lost: in steps
   bool may_be_interrupted_ = false;  // something else than the instruction has run
+  bool sees_result_ = false;         // whether the recorder is to be told when the instruction has run
   bool ends_here_ = false;           // whether the plan that was made ends before the instruction
   bool is_quiet_ = true;             // nothing was recorded
   const bool is_timed_;              // whether runs of Python's instructions are measured, for the report

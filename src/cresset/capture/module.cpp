@@ -121,7 +121,17 @@ PyObject* version(PyObject*, PyObject* type) {
 }
 #endif
 
+/// member_of(class, name, default=None): what the class or one of its bases has by the name, as it is in their dicts.
+PyObject* memberOf(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  if (count < 2 || count > 3 || !PyType_Check(arguments[0]) || !PyUnicode_CheckExact(arguments[1])) {
+    return PyErr_Format(PyExc_TypeError, "a class, a name and perhaps a default are wanted");
+  }
+  PyObject* found = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(arguments[0]), arguments[1]);
+  return Py_NewRef(found != nullptr ? found : count == 3 ? arguments[2] : Py_None);
+}
+
 PyMethodDef methods[] = {
+    {"member_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(memberOf)), METH_FASTCALL, nullptr},
 #if CRESSET_KNOWS_FRAMES
     {"call_captured", captured, METH_VARARGS, nullptr},
     {"call_plainly", plainly, METH_VARARGS, nullptr},
