@@ -27,6 +27,8 @@ _MADE = {
     int: lambda: 0,
     float: lambda: 0.0,
     bool: lambda: False,
+    str: str,
+    tuple: tuple,
 }
 MAX_KEYS = 64
 
