@@ -237,6 +237,7 @@ class Recorder(
         self.effects = {}  # register of a call's result -> registers of what it writes to besides; of random numbers none
         self.written = {}  # register of a call's result -> register of the tensor that it writes to and returns
         self.modes = []  # of the `with` statements that are open
+        self.num_index_modes = 0  # of those that call_index_mode knows
         self.own_dicts = []  # Keywords that have a source
         self.context = []  # [register, variable, Value] of variables of the context that are set, and not reset yet
         self.raised = None  # the class of the exception that the instruction raises
@@ -1653,6 +1654,8 @@ class Recorder(
         return self.register(value)
 
     def tensor_index(self, container, index):
+        if self.num_index_modes and not self.traced:
+            raise NoRow("an element of a tensor in a mode of __torch_function__")
         self.typed(container)
         self.num_calls += 1
         owned = self.is_owned(container)

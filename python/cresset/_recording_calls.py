@@ -27,7 +27,7 @@ from ._recording_gradients import GRAD, REQUIRES_GRAD
 from ._recording_hooks import OF_TENSORS
 from ._recording_leaves import BACKWARD, BACKWARD_OF_TENSORS
 from ._recording_lists import GROUP, is_of_lists
-from ._recording_modes import MANAGER_CODE, RECORD
+from ._recording_modes import MANAGER_CODE, RECORD, is_index_mode
 from ._recording_objects import BIND
 from ._recording_transforms import OF_TAPES, Pullback, Transformed
 from ._recording_values import (
@@ -297,6 +297,8 @@ class Calls:
             self.call_group(callee, arguments, names)
         elif callee.object is RECORD:
             self.call_record_function(callee, arguments, names)
+        elif is_index_mode(callee.object):
+            self.call_index_mode(callee, arguments, names)
         elif callee.object is itertools.chain:
             self.identical(callee)
             self.call_chain(arguments, names)
@@ -1632,7 +1634,7 @@ class Calls:
         if frame.function is None:
             raise NoRow(END)
         self.returned = frame.stack.pop()
-        is_known = isinstance(self.returned, (BoundMethod, Context, NewFunction, NewSet, Pairs, Token))
+        is_known = isinstance(self.returned, (BoundMethod, Context, NewFunction, NewSet, Pairs, Token, Transformed))
         if not is_object(self.returned) and not is_known:
             raise NoRow("an iterator as a result")
         if isinstance(self.returned, Context) and (frame.generator or frame.drops or frame.finish or frame.result):

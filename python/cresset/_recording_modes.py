@@ -2,9 +2,12 @@
 (`_C._CallInModes`), and nothing is left of them. Part of `_recording.py`."""
 
 import contextlib
+import sys
 import types
 
 import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 
 from . import _C
 from ._recording_values import (
@@ -25,6 +28,8 @@ from ._rows import argument_of
 
 RECORD = torch.autograd.profiler.record_function
 RECORD_CODES = {function: function.__code__ for function in (RECORD.__init__, RECORD.__enter__, RECORD.__exit__)}
+MODE_METHODS = {name: getattr(TorchFunctionMode, name) for name in ("__init__", "__enter__", "__exit__")}
+MODE_CODES = {name: method.__code__ for name, method in MODE_METHODS.items()}
 MANAGER_CODE = contextlib.contextmanager(lambda: None).__code__
 MANAGER = type(contextlib.contextmanager(lambda: iter(()))())
 MANAGER_METHODS = {
@@ -33,6 +38,28 @@ MANAGER_METHODS = {
 AUTOCAST_ARGUMENTS = ("device_type", "dtype", "enabled", "cache_enabled")
 _drop_casts = _C._KeptCasts()
 _set_grad_enabled = torch._C._set_grad_enabled
+
+
+def is_index_mode(object):
+    """Whether it is PyTorch's mode in which `tensor[index]` is an operator also for an index of one element: functions that
+    make masks are called in it by torch.vmap (flex attention, transformers)."""
+    module = sys.modules.get("torch._dynamo._trace_wrapped_higher_order_op")
+    return module is not None and object is getattr(module, "TransformGetItemToIndex", module)
+
+
+class Indexing(TorchFunctionMode):
+    """What that mode does, by an operator that traces have: it does it by an autograd.Function."""
+
+    def __torch_function__(self, function, types, arguments=(), keywords=None):
+        if function is torch.Tensor.__getitem__:
+            tensor, indices = arguments[0], tree_leaves(arguments[1])
+            if all(isinstance(index, (torch.Tensor, int)) for index in indices):
+                indices = [
+                    index if isinstance(index, torch.Tensor) else torch.tensor(index, device=tensor.device)
+                    for index in indices
+                ]
+                return torch.ops.aten.index(tensor, indices)
+        return function(*arguments, **(keywords or {}))
 
 
 class Modes:
@@ -146,6 +173,19 @@ class Modes:
         self.check("CheckZero", object=torch.autograd._profiler_enabled)
         self.pending = Context(None)
 
+    def call_index_mode(self, callee, arguments, names):
+        """A mode for functions that transforms call: these are traced in it. The plan doesn't set it."""
+        if arguments or names or self.options.backend is not None:
+            raise NoRow("a mode of __torch_function__")
+        self.not_in_transform("a mode")
+        self.identical(callee)
+        self.member_version(callee)
+        for name, method in MODE_METHODS.items():
+            if getattr(callee.object, name) is not method:
+                raise NoRow(f"a mode with a {name} of its own")
+            self.has_code(method, MODE_CODES[name])
+        self.pending = Context(("index",))
+
     def enter_mode(self, mode):
         self.not_in_transform("a mode")
         if self.options.backend is not None:
@@ -178,6 +218,10 @@ class Modes:
 
     def leave_mode(self, depth):
         if depth is None:
+            self.pending = self.constant(None)
+            return
+        if depth == "index":
+            self.num_index_modes -= 1
             self.pending = self.constant(None)
             return
         left = self.modes[depth][0]
@@ -218,6 +262,10 @@ class Modes:
         manager = frame.stack.pop()
         if isinstance(manager, Context) and manager.mode is None:
             frame.stack += [EndOfMode(None), Context(None)]
+            return
+        if isinstance(manager, Context) and manager.mode[0] == "index":
+            self.num_index_modes += 1
+            frame.stack += [EndOfMode("index"), Context(None)]
             return
         if isinstance(manager, Context) or (type(manager) is Value and type(manager.object) in CONTEXTS):
             end = EndOfMode(len(self.modes))

@@ -7,6 +7,7 @@ computed of tensors is the traced function's. That holds for tensors of these si
 all of which is checked.
 """
 
+import contextlib
 import functools
 import inspect
 import itertools
@@ -16,6 +17,7 @@ import torch
 
 from . import _C, _frames
 from ._graphs_of_transforms import leaves_of, trace
+from ._recording_modes import Indexing
 from ._recording_transforms import Pullback, Transformed
 from ._recording_values import OPAQUE, PLAIN, Fresh, Keywords, NamedTuple, NoRow, Transient, Value
 from ._rows import name_of_transform
@@ -325,7 +327,8 @@ class Traces:
 
     def traced_call(self, name, call, inputs):
         try:
-            return trace(call, [self.values[registers[0]].object for registers in inputs])
+            with Indexing() if self.num_index_modes else contextlib.nullcontext():
+                return trace(call, [self.values[registers[0]].object for registers in inputs])
         except Exception as error:
             _frames.raise_of_handler(error)
             raise NoRow(f"{name} that can't be traced: {str(error).splitlines()[:1]}") from None

@@ -63,6 +63,18 @@ def test_a_defaultdict_that_the_function_makes():
     assert report.plans[0].applied >= 4 and not report.python, report
 
 
+def test_defaultdicts_of_tuples_and_texts():
+    def f(x):
+        found, names = collections.defaultdict(tuple), collections.defaultdict(str)
+        for i in range(3):
+            found["a" if i % 2 else "b"] += (x * i,)
+        names["known"] = "x"
+        return found["a"], found["b"][1] + 1, found["c"], names["known"], names["all"], len(found)
+
+    report = compared(f, tuple, [(torch.randn(3),) for _ in range(5)])
+    assert report.plans[0].applied >= 3 and not report.python, report
+
+
 def test_a_defaultdict_that_is_returned():
     def f(x):
         found = collections.defaultdict(list)
