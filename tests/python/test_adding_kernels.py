@@ -222,6 +222,10 @@ def test_sizes_that_do_not_fit():
 
 
 OTHERS = [
+    "torch.ops.aten.index_put(x, [i, None], s, True)",
+    "torch.ops.aten.index_put(x[None], [None, i, None], s[None], True)",
+    "torch.ops.aten.index_put(x[:, :, None], [None, i % 5], x[:, i % 5, None] * 2, True)",
+    "torch.ops.aten.index_put(x[:, :, None], [None, i % 5, None], x[:, i % 5, None] * 2, True)",
     "x.index_add(0, i, s, alpha=2)",
     "x.index_put((i,), s)",
     "x.index_put((i,), s[0], accumulate=True)",

@@ -94,6 +94,8 @@ bool makesKnownViews(const Node& node) {
   const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
   if (!op || !op->isOfDispatcher() || op->isMutable() || node.outputs().size() != 1 || node.inputs().empty())
     return false;
+  // By strides a view reaches other elements where memory lies otherwise, or begins elsewhere in its storage.
+  if (op->schema().argumentIndexWithName("stride")) return false;
   const auto& result = op->schema().returns()[0];
   const auto& self = op->schema().arguments()[0];
   if (!result.alias_info() || !self.alias_info() || !dtypeOf(*node.input(0))) return false;

@@ -116,9 +116,10 @@ class Scheduler {
   bool addAddition(const IndexedRead& read, const ResultRule& rule) {
     const StridedLayout& target = values_[read.source].layout;
     ScheduledValue& added = values_[*read.added];
-    const size_t dim = read.indices.size() - 1;
+    const auto index = std::ranges::find_if(read.indices, [](const auto& each) { return each.has_value(); });
+    const auto dim = static_cast<size_t>(index - read.indices.begin());
     const bool is_along = read.form == IndexRule::Form::Along;
-    if (!uniteAdded(added, values_[*read.indices.back()], target.sizes, dim, is_along, variables_)) return false;
+    if (!uniteAdded(added, values_[**index], target.sizes, dim, is_along, variables_)) return false;
     const auto layout = layoutOfResult(std::vector{target}, rule);
     if (!layout) return false;
     ScheduledValue result{*layout, added.variables};
