@@ -151,7 +151,13 @@ class SequenceScheduler {
     const bool reads_all = std::ranges::any_of(group.steps, [&](const Group::Step& step) {
       return step.chooses && step.operands[*step.whole] < buffers.size();
     });
-    return reads_all || kCopy * copied > visited * static_cast<int64_t>(group.steps.size() - 1) ||
+    // In place, operators add to a large tensor without copying it.
+    constexpr int64_t kAdd = 16;  // an addition by an operator, in copies of an element
+    const bool copies_target = std::ranges::any_of(group.steps, [&](const Group::Step& step) {
+      return step.read && step.read->added && step.result.is_first &&
+             c10::multiply_integers(buffers[step.read->source].sizes) > kAdd * visited;
+    });
+    return reads_all || copies_target || kCopy * copied > visited * static_cast<int64_t>(group.steps.size() - 1) ||
            reducesAgainstVectors(group, schedule.nest);
   }
 
